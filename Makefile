@@ -1,0 +1,61 @@
+# One line per verb. `make` lists them. The environment is made on first use and again when what it is made from changes.
+PYTHON3 ?= python3
+VENV ?= .venv
+PYTHON = $(VENV)/bin/python
+PYTEST = $(PYTHON) -m pytest -rs --durations=10 $(PYTEST_FLAGS)
+# One thread per process: two torch threads on a busy machine are many times slower than one.
+export OMP_NUM_THREADS = 1
+
+.PHONY: help setup book html execute lab test bench data run clean
+.DEFAULT_GOAL := help
+
+help:  ## list the verbs
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
+
+setup:  ## make the environment in .venv and install into it, if anything changed
+	@cat requirements.txt pyproject.toml | cmp -s - $(VENV)/.installed || { \
+	  echo "==> installing into $(VENV) (a few minutes and about 6 GB the first time)" && \
+	  $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version)' && \
+	  { test -x $(PYTHON) || $(PYTHON3) -m venv $(VENV); } && \
+	  $(PYTHON) -m pip install --disable-pip-version-check -r requirements.txt -e . && \
+	  cat requirements.txt pyproject.toml > $(VENV)/.installed; }
+
+book: setup  ## execute the chapters where anything changed and build the site
+	@$(PYTHON) scripts/book.py book
+
+html: setup  ## build the site from the stored outputs, without executing
+	@$(PYTHON) scripts/book.py html
+
+execute: setup  ## execute chapters and notebooks and store their outputs (NOTEBOOKS="book/lira.ipynb ...", default all)
+	@$(PYTHON) scripts/book.py execute $(NOTEBOOKS)
+
+lab: setup  ## open the chapters in JupyterLab
+	@echo "==> starting JupyterLab, stop it with Ctrl-C"
+	@$(PYTHON) -m jupyterlab
+
+test: export MIA_PROGRESS = off
+test: setup  ## check everything that must hold
+	@echo "==> 1/5 style"
+	@$(PYTHON) -m ruff check .
+	@echo "==> 2/5 unit and property tests, doctests, the tool chain"
+	@$(PYTEST) -n 2 --ignore=tests/test_browser.py --ignore=tests/test_notebooks.py tests mia_lib
+	@echo "==> 3/5 every chapter and notebook executed and compared with what is stored"
+	@$(PYTEST) -n 2 --dist loadfile --nbval --nbval-cell-timeout=600 tests/test_notebooks.py $(wildcard book/*.ipynb notebooks/*.ipynb)
+	@echo "==> 4/5 the book, warnings as errors"
+	@$(PYTHON) scripts/book.py html
+	@echo "==> 5/5 the built pages in a browser"
+	@$(PYTEST) tests/test_browser.py
+
+bench: setup  ## measure the speed, print a table per bench (fails nothing)
+	@for bench in tests/bench/*.py; do echo "==> $$bench"; $(PYTHON) $$bench || exit 1; done
+
+data: setup  ## fetch and verify a data set: make data NAME=mnist; without NAME list them
+	@$(PYTHON) -m mia_lib.data $(or $(NAME),--list)
+
+run: setup  ## run an experiment: make run NOTEBOOK=lira DATA=location30 SCALE=paper [RECORD=1]
+	@$(PYTHON) scripts/run.py "$(NOTEBOOK)" --data "$(DATA)" --scale "$(SCALE)" $(if $(RECORD),--record)
+
+clean:  ## remove everything that was built, but not the environment
+	@echo "==> removing _build and caches"
+	@rm -rf _build .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@find book mia_lib notebooks scripts tests \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +

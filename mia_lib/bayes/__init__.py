@@ -1,0 +1,55 @@
+"""The Bayes-optimal adversary: estimates of f_p, the membership advantage and its limits, generalized metrics.
+
+Taught in book/bayes.ipynb and book/generalized_metrics.ipynb.
+"""
+
+from mia_lib.bayes.ceilings import (
+    dp_advantage_ceiling,
+    dp_ceiling,
+    dp_epsilon,
+    epsilon_lower_bound,
+    epsilon_lower_bound_one_run,
+)
+from mia_lib.bayes.certificate import Certificate, certificate, compare_queries, membership_privacy, most_exposed
+from mia_lib.bayes.estimators import (
+    permutation_p_value,
+    permuted_advantages,
+    sign_split_advantage,
+    split_advantage,
+)
+from mia_lib.bayes.generalized import (
+    average_risk_interval,
+    generalized_advantage,
+    generalized_risk,
+    generalized_risk_interval,
+    heuristic_advantage,
+    optimal_threshold,
+)
+from mia_lib.bayes.histogram import Histogram, bin_edges
+from mia_lib.bayes.kernel import KernelDensity
+
+__all__ = [
+    "Certificate",
+    "Histogram",
+    "KernelDensity",
+    "average_risk_interval",
+    "bin_edges",
+    "certificate",
+    "compare_queries",
+    "dp_advantage_ceiling",
+    "dp_ceiling",
+    "dp_epsilon",
+    "epsilon_lower_bound",
+    "epsilon_lower_bound_one_run",
+    "generalized_advantage",
+    "generalized_risk",
+    "generalized_risk_interval",
+    "heuristic_advantage",
+    "membership_privacy",
+    "most_exposed",
+    "optimal_threshold",
+    "permutation_p_value",
+    "permuted_advantages",
+    "sign_split_advantage",
+    "split_advantage",
+]

@@ -1,0 +1,224 @@
+"""Use cases: (alpha, p)-membership privacy, a certificate for a query, several side by side, the most exposed examples.
+
+Taught in book/bayes.ipynb.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mia_lib import checks, intervals
+from mia_lib.bayes import signal as common
+from mia_lib.bayes.estimators import permutation_p_value, sign_split_advantage
+from mia_lib.bayes.histogram import Histogram
+from mia_lib.intervals import Estimate
+
+
+def membership_privacy(query, delta=0.05):
+    """The smallest alpha for which a binned query is (alpha, p)-membership private, with limits.
+
+    Parameters
+    ----------
+    query : Histogram
+    delta : float
+        Probability, at most, that the limits miss.
+
+    Returns
+    -------
+    Estimate
+        max of abs(f_p) over the cells that hold an example, with limits from intervals that hold for all k cells
+        together (Bonferroni, delta / k each). The upper limit is 1 as soon as a cell is empty.
+
+    Raises
+    ------
+    ValueError
+        Anything but a `Histogram` (a kernel density's f_p tends to 1 or -1 far out: its alpha is 1 and says
+        nothing); delta outside (0, 1).
+
+    Notes
+    -----
+    MACE Definition 8 (v1 Definition 3): abs(f_p(z)) <= alpha for every z. By Lemma 9 (v1 Lemma 4) the advantage
+    is at most alpha; it can be far smaller. The plug-in is 1 when any cell was hit by one group only. Taught in
+    book/bayes.ipynb.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> print(membership_privacy(Histogram(rng.random(5000), rng.random(5000) ** 2, bins=4)))
+    0.321 [0.273, 0.391]
+    """
+    if not isinstance(query, Histogram):
+        checks.fail("query", type(query).__name__, "a Histogram")
+    # 100^d cells may make delta / k underflow; the smallest normal float only widens the interval's rivals.
+    each = max(checks.delta(delta) / min(query.n_cells, 10**300), 1e-300)
+    p = query.prior
+    value = np.abs(common.risk(query.member_count / query.n_member, query.nonmember_count / query.n_nonmember, p)).max()
+    box = (*intervals.clopper_pearson(query.member_count, query.n_member, each / 2),
+           *intervals.clopper_pearson(query.nonmember_count, query.n_nonmember, each / 2))
+    low, high = common.risk_bounds(*box, p)
+    least = max(np.maximum(low, -high).max(), common.trivial_advantage(p))
+    most = np.maximum(-low, high).max() if query.member_count.size == query.n_cells else 1.0
+    return Estimate(float(value), float(least), float(most))
+
+
+class Certificate(NamedTuple):
+    """What can be said about one query of one model on one sample; see `certificate`.
+
+    Parameters
+    ----------
+    advantage : Estimate
+        W_N with limits of the binned query's optimal advantage.
+    sign_split : Estimate
+        The estimate without upward bias; its lower limit is usually the better one.
+    p_value : float
+        Permutation test at prior 1/2 of "nothing leaks through the binned query".
+    privacy : Estimate
+        alpha of (alpha, p)-membership privacy.
+    trivial : float
+        abs(2 p - 1), what guessing has.
+    """
+
+    advantage: Estimate
+    sign_split: Estimate
+    p_value: float
+    privacy: Estimate
+    trivial: float
+
+
+def certificate(member_signal, nonmember_signal, prior=0.5, bins=100, delta=0.05, n_permutations=999, rng=None):
+    """All that this package can say about a binned query.
+
+    Parameters
+    ----------
+    member_signal, nonmember_signal : array_like (N1,) or (N1, d), (N2,) or (N2, d)
+    prior : float
+        p = Pr(member), in (0, 1).
+    bins : int or edges
+        As for `Histogram`. Give edges that were chosen without these examples.
+    delta : float
+        For each of the three intervals by itself.
+    n_permutations : int
+        For the p-value.
+    rng : numpy.random.Generator, optional
+        None means fresh entropy.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    ValueError
+        As for `Histogram`.
+
+    Notes
+    -----
+    MACE v1 section 8, v2 section 10. It certifies this model, this query, these bins and examples like these. It
+    bounds no other query, no finer bins, and says nothing of an adversary that sees the unbinned signal. Taught in
+    book/bayes.ipynb.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> paper = certificate(rng.random(5000) ** 2, rng.random(5000), bins=20, rng=rng)
+    >>> print(paper.sign_split, paper.p_value)
+    0.253 [0.210, 0.282] 0.001
+    """
+    rng = checks.generator(rng)
+    query = Histogram(member_signal, nonmember_signal, prior, bins)
+    return Certificate(
+        query.advantage(delta),
+        sign_split_advantage(member_signal, nonmember_signal, prior, bins, delta, rng),
+        permutation_p_value(member_signal, nonmember_signal, 0.5, bins, n_permutations, rng),
+        membership_privacy(query, delta),
+        common.trivial_advantage(query.prior),
+    )
+
+
+def compare_queries(signals, prior=0.5, bins=100, delta=0.05, n_permutations=999, rng=None):
+    """Certificates of several queries, or of one query to several models, whose intervals hold together.
+
+    Parameters
+    ----------
+    signals : dict of str to (member_signal, nonmember_signal)
+        m entries. The examples may be the same or others.
+    prior : float
+        p = Pr(member), in (0, 1).
+    bins : int, edges, or dict of str to one of these
+        The same for all, or by name.
+    delta : float
+        Probability, at most, that the advantage limits of any entry miss: each gets delta / m.
+    n_permutations : int
+        For the p-values, which are not adjusted.
+    rng : numpy.random.Generator, optional
+        None means fresh entropy.
+
+    Returns
+    -------
+    dict of str to Certificate
+        In the order given. Where the `advantage` limits of two entries do not overlap, their order is established.
+
+    Raises
+    ------
+    ValueError
+        No entry, an entry that is not a pair; as for `Histogram`.
+
+    Notes
+    -----
+    MACE v1 section 8, v2 section 10. Advantages compare only at one prior and with equally fine bins: finer ones see
+    more and have more bias. Taught in book/bayes.ipynb.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noise, leak = rng.random((2, 2000)), (rng.random(2000) ** 2, rng.random(2000))
+    >>> found = compare_queries({"noise": noise, "leak": leak}, bins=10, rng=rng)
+    >>> found["noise"].advantage.high < found["leak"].advantage.low
+    True
+    """
+    if not isinstance(signals, dict) or not signals or any(len(pair) != 2 for pair in signals.values()):
+        checks.fail("signals", repr(type(signals).__name__), "a dict of name to (member_signal, nonmember_signal)")
+    rng = checks.generator(rng)
+    each = checks.delta(delta) / len(signals)
+    return {
+        name: certificate(*pair, prior, bins[name] if isinstance(bins, dict) else bins, each, n_permutations, rng)
+        for name, pair in signals.items()
+    }
+
+
+def most_exposed(query, signal, delta=0.05):
+    """Examples in the order in which their membership shows, surest first.
+
+    Parameters
+    ----------
+    query : Histogram or KernelDensity
+    signal : array_like (n,) or (n, d)
+        Of members whose exposure is to be ranked.
+    delta : float
+        For each interval of f_p.
+
+    Returns
+    -------
+    int64 array (n,)
+        Indices by falling lower limit of f_p, then by falling f_p: an example is not ranked first because its cell
+        holds a single member. Examples outside the support come last.
+
+    Raises
+    ------
+    ValueError
+        As for `query.risk_interval`.
+
+    Notes
+    -----
+    MACE v2 section 10, "training set samples that are particularly vulnerable". Taught in book/bayes.ipynb.
+
+    Examples
+    --------
+    >>> query = Histogram([0.1] + [0.5] * 40 + [0.9] * 9, [0.5] * 5 + [0.9] * 40, bins=[0, 0.2, 0.6, 1])
+    >>> query.risk([0.1, 0.5, 0.9])
+    array([ 1.        ,  0.75609756, -0.66320166])
+    >>> most_exposed(query, [0.1, 0.5, 0.9])
+    array([1, 2, 0])
+    """
+    low, _ = query.risk_interval(signal, delta)
+    return np.lexsort((-np.nan_to_num(query.risk(signal), nan=-2.0), -low))

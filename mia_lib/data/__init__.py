@@ -1,0 +1,191 @@
+"""Data sets by name, as arrays: what is embedded, what is fetched, what is verified.
+
+``digits`` and ``synthetic-purchase`` need nothing. Every other data set is fetched from its official address on first
+use and kept as ``NAME.npz`` in the folder that the environment variable ``MIA_DATA`` names, else in the user's cache
+folder; the files it was made of stay in ``downloads`` beside it and may be deleted. On the command line:
+``python -m mia_lib.data NAME ...`` fetches, ``python -m mia_lib.data --list`` shows what is here.
+"""
+
+import numpy as np
+
+from mia_lib import checks
+from mia_lib.data.dataset import Dataset
+from mia_lib.data.files import DataError, folder
+from mia_lib.data.originals import ORIGINALS, arrays
+from mia_lib.data.synthetic import BernoulliMixture, purchase_mixture
+
+__all__ = [
+    "BernoulliMixture",
+    "DataError",
+    "Dataset",
+    "folder",
+    "load",
+    "names",
+    "purchase_mixture",
+    "status",
+    "synthetic_purchase",
+]
+
+
+def _digits():
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    return Dataset((digits.images / 16).astype(np.float32), digits.target.astype(np.int64), "digits")
+
+
+def synthetic_purchase(n=20_000, rng=None, **options):
+    """Draw a `purchase_mixture` and n records from it.
+
+    Parameters
+    ----------
+    n : int
+        How many records. The real Purchase100 has 197,324.
+    rng : numpy.random.Generator, optional
+        Draws the mixture first, then the records. None means fresh entropy.
+    **options
+        As in `purchase_mixture`: n_features=600, n_classes=100, n_components=4, class_spread, component_spread.
+
+    Returns
+    -------
+    Dataset
+        x (n, d) uint8 of 0 and 1, y (n,); ``extra["mixture"]`` is the `BernoulliMixture` that they came from.
+
+    Raises
+    ------
+    ValueError
+        A count below 1 or a negative spread.
+
+    Notes
+    -----
+    Taught in book/membership_game.ipynb.
+
+    Examples
+    --------
+    >>> synthetic_purchase(4, np.random.default_rng(0), n_features=3, n_classes=2).x.shape
+    (4, 3)
+    """
+    n, rng = checks.integer("n", n, 1), checks.generator(rng)
+    mixture = purchase_mixture(rng=rng, **options)
+    x, y = mixture.sample(n, rng)
+    return Dataset(x, y, "synthetic-purchase", {"mixture": mixture})
+
+
+# The draw that goes by this name is always the same one.
+_EMBEDDED = {"digits": _digits, "synthetic-purchase": lambda: synthetic_purchase(rng=np.random.default_rng(100))}
+
+
+def names():
+    """The names that `load` knows, embedded data sets first.
+
+    Examples
+    --------
+    >>> names()[:3]
+    ('digits', 'synthetic-purchase', 'mnist')
+    """
+    return (*_EMBEDDED, *ORIGINALS)
+
+
+def status(name):
+    """Where a data set is: "embedded", the path of its cached arrays, or "not here".
+
+    Examples
+    --------
+    >>> status("digits")
+    'embedded'
+    """
+    _known(name)
+    if name in _EMBEDDED:
+        return "embedded"
+    path = folder() / f"{name}.npz"
+    return str(path) if path.exists() else "not here"
+
+
+def _known(name):
+    return checks.choice("name", name, names())
+
+
+def load(name, split=None):
+    """Load a data set, fetching it on first use.
+
+    Parameters
+    ----------
+    name : str
+        One of the names below.
+    split : {None, "train", "test"}
+        None gives all rows, the official training rows first. A split only where an official one exists; ``cinic10``
+        has "valid" too.
+
+    Returns
+    -------
+    Dataset
+        With n rows of:
+
+        ======================= ============================================== ======= =======================
+        name                    x                                              classes extra
+        ======================= ============================================== ======= =======================
+        digits                  (1797, 8, 8) float32 in [0, 1]                 10
+        synthetic-purchase      (20000, 600) uint8 of 0 and 1                  100     mixture
+        mnist (split)           (70000, 28, 28) uint8                          10
+        cifar10 (split)         (60000, 32, 32, 3) uint8                       10      approximate
+        cifar100 (split)        (60000, 32, 32, 3) uint8                       100
+        svhn (split)            (99289, 32, 32, 3) uint8                       10
+        cinic10 (split)         (270000, 32, 32, 3) uint8                      10      from_cifar10
+        imdb (split)            50,000 str                                     2       is_test
+        skin-lesions            (10015, 64, 64, 3) uint8                       7       lesion
+        purchase100             (197324, 600) uint8 of 0 and 1                 100
+        texas100                (67330, 6169) uint8 of 0 and 1                 100
+        location30              (5010, 446) uint8 of 0 and 1                   30
+        song-mittal-location30  (2000, 30) float32, the target's probabilities 30      target_*, shadow_*
+        ======================= ============================================== ======= =======================
+
+        ``mixture``: the `BernoulliMixture` of the records. ``approximate``: rows of x whose pixels come from a lossy
+        copy, none where the official archive was fetched. ``from_cifar10``, ``is_test``: (n,) bool. ``lesion``: (n,)
+        the lesion that a picture shows; one lesion has several pictures, so split by it. The predictions published
+        by Song and Mittal: for both roles ``undefended`` (the output that is also x), ``memguard``, ``y``, ``member``
+        and ``row``, the row in location30.
+
+    Raises
+    ------
+    ValueError
+        An unknown name, or a split where no official one exists.
+    DataError
+        No network, a damaged file, a wrong checksum: names the file, what was expected and where to put it by hand.
+
+    Notes
+    -----
+    Classes of ``cinic10`` are those of cifar10; of ``skin-lesions`` akiec, bcc, bkl, df, mel, nv, vasc. Pictures of
+    skin-lesions are the central square of each image, at 64 by 64. Taught in book/membership_game.ipynb.
+
+    Examples
+    --------
+    >>> digits = load("digits")
+    >>> digits.x.shape, digits.x.max(), digits.y[:3]
+    ((1797, 8, 8), np.float32(1.0), array([0, 1, 2]))
+    """
+    _known(name)
+    splits = ORIGINALS[name].splits if name in ORIGINALS else {}
+    if split is not None and split not in splits:
+        expected = "None or " + ", ".join(map(repr, splits)) if splits else "None: it has no official split"
+        checks.fail("split", repr(split), f"for {name} {expected}")
+    if name in _EMBEDDED:
+        return _EMBEDDED[name]()
+    extra = arrays(name)
+    if name == "song-mittal-location30":
+        return Dataset(extra["target_undefended"], extra["target_y"].astype(np.int64), name, extra)
+    y = extra.pop("y")
+    start, stop = splits[split] if split else (0, len(y))
+    x = _reviews(extra.pop("text"), len(y)) if name == "imdb" else extra.pop("x")
+    if "approximate" in extra:
+        rows = extra.pop("approximate")
+        kept = {"approximate": rows[(rows >= start) & (rows < stop)] - start}
+    else:
+        kept = {key: array[start:stop] for key, array in extra.items()}
+    return Dataset(x[start:stop], y[start:stop], name, kept)
+
+
+def _reviews(text, n):
+    reviews = text.tobytes().decode("utf-8", errors="replace").split("\0")
+    if len(reviews) != n:
+        raise DataError(f"imdb: found {len(reviews)} texts for {n} labels, expected one each. Remove {status('imdb')}")
+    return reviews

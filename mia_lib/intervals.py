@@ -1,0 +1,275 @@
+"""Intervals: how far a figure that was measured on finitely many examples may lie from the truth.
+
+Taught in book/membership_game.ipynb.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from mia_lib import checks
+
+
+class Estimate(NamedTuple):
+    """A figure and the two ends of its interval.
+
+    Formatting applies to each of the three numbers.
+
+    Parameters
+    ----------
+    value : float
+        The estimate itself.
+    low, high : float
+        The ends of its interval. Which interval, and at which level, is said by whatever made the estimate.
+
+    Notes
+    -----
+    Taught in book/membership_game.ipynb.
+
+    Examples
+    --------
+    >>> print(Estimate(0.1234, 0.11, 0.136))
+    0.123 [0.110, 0.136]
+    >>> f"{Estimate(0.1234, 0.11, 0.136):.1%}"
+    '12.3% [11.0%, 13.6%]'
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def __format__(self, spec):
+        spec = spec or ".3f"
+        return f"{self.value:{spec}} [{self.low:{spec}}, {self.high:{spec}}]"
+
+    def __str__(self):
+        return format(self, "")
+
+
+def _counts(successes, trials):
+    """Whole numbers 0 <= successes <= trials, trials >= 1, broadcast against each other."""
+    successes = checks.real_array("successes", successes)
+    trials = checks.real_array("trials", trials)
+    for name, count in (("successes", successes), ("trials", trials)):
+        if (count != np.round(count)).any():
+            checks.fail(name, f"{count[count != np.round(count)].flat[0]:g}", "whole numbers")
+    if (trials < 1).any():
+        checks.fail("trials", f"{trials.min():g}", "at least 1")
+    try:
+        successes, trials = np.broadcast_arrays(successes, trials)
+    except ValueError:
+        checks.fail("successes", f"shape {successes.shape} with trials of shape {trials.shape}", "shapes that fit")
+    if (successes < 0).any() or (successes > trials).any():
+        wrong = (successes < 0) | (successes > trials)
+        given = f"{successes[wrong].flat[0]:g} of {trials[wrong].flat[0]:g} trials"
+        checks.fail("successes", given, "0 <= successes <= trials")
+    return successes, trials
+
+
+def clopper_pearson_lower(successes, trials, delta=0.05):
+    """One-sided lower Clopper-Pearson limit of a probability.
+
+    Parameters
+    ----------
+    successes, trials : array_like of whole numbers
+        k successes in m >= 1 independent trials, any shapes that broadcast.
+    delta : float
+        Probability, at most, that the limit lies above the truth.
+
+    Returns
+    -------
+    float64 array
+        The broadcast shape, in [0, 1]. 0 where k = 0, ``delta ** (1 / m)`` where k = m.
+
+    Raises
+    ------
+    ValueError
+        No trial, counts that are not whole, more successes than trials, delta outside (0, 1).
+
+    Notes
+    -----
+    Clopper and Pearson 1934: the p at which k or more successes have probability delta. Taught in
+    book/membership_game.ipynb.
+
+    Examples
+    --------
+    >>> bool(abs(clopper_pearson_lower(10, 10, 0.05) - 0.05 ** 0.1) < 1e-12)
+    True
+    """
+    k, m = _counts(successes, trials)
+    delta = checks.delta(delta)
+    inner = special.betaincinv(np.maximum(k, 1), m - k + 1, delta)
+    return np.where(k == 0, 0.0, np.where(k == m, delta ** (1 / m), inner))
+
+
+def clopper_pearson_upper(successes, trials, delta=0.05):
+    """One-sided upper Clopper-Pearson limit of a probability.
+
+    Parameters
+    ----------
+    successes, trials : array_like of whole numbers
+        k successes in m >= 1 independent trials, any shapes that broadcast.
+    delta : float
+        Probability, at most, that the limit lies below the truth.
+
+    Returns
+    -------
+    float64 array
+        The broadcast shape, in [0, 1]. ``1 - delta ** (1 / m)`` where k = 0, 1 where k = m.
+
+    Raises
+    ------
+    ValueError
+        No trial, counts that are not whole, more successes than trials, delta outside (0, 1).
+
+    Notes
+    -----
+    Clopper and Pearson 1934: the p at which k or fewer successes have probability delta. With k = 0 and delta = 0.05
+    it is close to 3 / m, the "rule of three". Taught in book/membership_game.ipynb.
+
+    Examples
+    --------
+    >>> print(f"{clopper_pearson_upper(0, 2995, 0.05):.6f}")
+    0.001000
+    """
+    k, m = _counts(successes, trials)
+    delta = checks.delta(delta)
+    # The complement is asked for directly: 1 - delta would lose a small delta to rounding.
+    inner = special.betainccinv(k + 1, np.maximum(m - k, 1), delta)
+    return np.where(k == m, 1.0, np.where(k == 0, -np.expm1(np.log(delta) / m), inner))
+
+
+def clopper_pearson(successes, trials, delta=0.05):
+    """Two-sided Clopper-Pearson interval of a probability, delta / 2 on each side.
+
+    Parameters
+    ----------
+    successes, trials : array_like of whole numbers
+        k successes in m >= 1 independent trials, any shapes that broadcast.
+    delta : float
+        Probability, at most, that the truth lies outside.
+
+    Returns
+    -------
+    low, high : float64 arrays
+        The broadcast shape, in [0, 1]. Coverage is at least 1 - delta whatever the truth.
+
+    Raises
+    ------
+    ValueError
+        No trial, counts that are not whole, more successes than trials, delta outside (0, 1).
+
+    Notes
+    -----
+    Trials have to be independent. Rows of several targets that share an example are not: see `bootstrap`. Taught in
+    book/membership_game.ipynb.
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson(25, 25_000)
+    >>> print(f"[{low:.3%}, {high:.3%}]")
+    [0.065%, 0.148%]
+    """
+    delta = checks.delta(delta)
+    return clopper_pearson_lower(successes, trials, delta / 2), clopper_pearson_upper(successes, trials, delta / 2)
+
+
+def bootstrap(statistic, n_groups, delta=0.05, n_resamples=1000, rng=None, block=100):
+    """Percentile bootstrap interval that draws whole groups with replacement.
+
+    Parameters
+    ----------
+    statistic : callable
+        Takes weights (b, n_groups), how often each group was drawn, as int64, and returns b values. NaN where a
+        resample leaves the statistic undefined, for example when it holds no member: such resamples are left out.
+    n_groups : int
+        The number of groups, at least 2. A group is what was drawn independently: an example with all its targets.
+    delta : float
+        Nominal probability that the truth lies outside, delta / 2 on each side.
+    n_resamples : int
+        How many resamples are drawn.
+    rng : numpy.random.Generator, optional
+        None means fresh entropy.
+    block : int
+        How many resamples `statistic` is given at a time.
+
+    Returns
+    -------
+    Estimate
+        The statistic with every group once, and the delta / 2 and 1 - delta / 2 quantiles over resamples.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two groups, counts below one, delta outside (0, 1), a statistic that is undefined in every resample.
+
+    Notes
+    -----
+    Asymptotic, so its coverage is to be simulated for the statistic at hand. Taught in book/membership_game.ipynb.
+
+    Examples
+    --------
+    >>> x = np.arange(100.0)
+    >>> mean = bootstrap(lambda w: w @ x / w.sum(axis=1), 100, rng=np.random.default_rng(0))
+    >>> mean.value, bool(mean.low < 49.5 < mean.high)
+    (49.5, True)
+    """
+    n_groups = checks.integer("n_groups", n_groups, 2)
+    delta = checks.delta(delta)
+    n_resamples = checks.integer("n_resamples", n_resamples, 1)
+    block = checks.integer("block", block, 1)
+    rng = checks.generator(rng)
+    value = statistic(np.ones((1, n_groups), dtype=np.int64))[0]
+    resampled = np.empty(n_resamples)
+    for start in range(0, n_resamples, block):
+        b = min(block, n_resamples - start)
+        drawn = rng.integers(n_groups, size=(b, n_groups)) + n_groups * np.arange(b)[:, None]
+        weights = np.bincount(drawn.ravel(), minlength=b * n_groups).reshape(b, n_groups)
+        resampled[start : start + b] = statistic(weights)
+    resampled = resampled[~np.isnan(resampled)]
+    if resampled.size == 0:
+        checks.fail("statistic", f"NaN in all of {n_resamples} resamples", "a statistic that most resamples define")
+    low, high = np.quantile(resampled, [delta / 2, 1 - delta / 2])
+    return Estimate(float(value), float(low), float(high))
+
+
+def mcdiarmid(n_member, n_nonmember, prior=0.5, delta=0.05):
+    """Half-width of McDiarmid's interval for an estimated advantage about its expectation.
+
+    Parameters
+    ----------
+    n_member, n_nonmember : int
+        Sizes N1 and N2 of the two independent groups.
+    prior : float
+        p = Pr(member), in (0, 1).
+    delta : float
+        Probability, at most, that the estimate is further than this from its expectation.
+
+    Returns
+    -------
+    float
+        t = sqrt(2 v log(2 / delta)) with v = p^2 / N1 + (1 - p)^2 / N2.
+
+    Raises
+    ------
+    ValueError
+        An empty group, prior or delta outside (0, 1).
+
+    Notes
+    -----
+    For W_N = sum over bins of abs(p P_hat - (1 - p) Q_hat), where one member moves W_N by at most 2 p / N1 and one
+    non-member by at most 2 (1 - p) / N2. With N1 = N p and N2 = N (1 - p) it is sqrt(2 / N log(2 / delta)), as
+    printed in MACE v1. It bounds W_N about E W_N, which lies above the advantage: only the upper end holds for the
+    advantage itself. Taught in book/membership_game.ipynb.
+
+    Examples
+    --------
+    >>> f"{mcdiarmid(7_000, 63_000):.4f}", f"{mcdiarmid(7_000, 63_000, prior=0.1):.4f}"
+    ('0.0171', '0.0103')
+    """
+    n_member = checks.integer("n_member", n_member, 1)
+    n_nonmember = checks.integer("n_nonmember", n_nonmember, 1)
+    p = checks.prior(prior)
+    v = p**2 / n_member + (1 - p) ** 2 / n_nonmember
+    return float(np.sqrt(2 * v * np.log(2 / checks.delta(delta))))

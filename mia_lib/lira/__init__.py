@@ -1,0 +1,10 @@
+"""The likelihood-ratio attack: does a signal look more like models that trained on the example, or like the others?
+
+The method of Carlini et al. 2022 ("Membership inference attacks from first principles"), taught in book/lira.ipynb.
+"""
+
+from mia_lib.lira.every_target import leave_one_out
+from mia_lib.lira.gaussian import offline, online
+from mia_lib.lira.subset import balanced_subset
+
+__all__ = ["balanced_subset", "leave_one_out", "offline", "online"]

@@ -1,0 +1,175 @@
+"""The likelihood-ratio attack on one target: Gaussians fitted to the shadow models' signals, IN and OUT."""
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from mia_lib import checks
+from mia_lib.lira import inputs
+
+# The smallest variance of a fitted Gaussian: this share of the global one, and never below the second number.
+FLOOR, TINY = 1e-12, 1e-60
+
+
+def online(target, shadow, shadow_member, variance="per-example", center="mean", covariance="spherical"):
+    """Log-likelihood ratio of the target's signals under Gaussians fitted to the IN and to the OUT models.
+
+    Carlini et al. 2022, Algorithm 1: ``log N(x; mu_in, s_in^2) - log N(x; mu_out, s_out^2)``, summed over the
+    queries. A larger score means more likely a member; 0 means that both sides explain the signal equally well.
+
+    Parameters
+    ----------
+    target : array (n,) or (n, Q)
+        The target model's signal for n examples and Q queries of each, in any unit that is roughly normal
+        (`mia_lib.signals.logit_confidence`); finite, below 1e100 in magnitude.
+    shadow : array (S, n) or (S, n, Q)
+        The same signal of S shadow models, the target not among them. A memory map is read in blocks.
+    shadow_member : bool array (S, n)
+        True where example i trained shadow model s (an IN model of that example).
+    variance : {"per-example", "global"}
+        One spread for each example (standard deviation about the mean, ddof 0), or one for all examples (root mean
+        square residual about each example's center); IN and OUT apart in both.
+    center : {"mean", "median"}
+        The location of each Gaussian, per example and query.
+    covariance : {"spherical", "diagonal"}
+        One spread shared by the Q queries of a side, or one for each query.
+
+    Returns
+    -------
+    array (n,), float64
+        Log-likelihood ratios in nats, always finite.
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, signals that are not finite, an unknown choice, an example with fewer than two IN or two
+        OUT models, and a target whose signals are a copy of a shadow model's.
+
+    Notes
+    -----
+    No spread is smaller than 1e-6 of the global one of its side (1e-30 where that is 0), so that models which agree
+    exactly on an example give a large score and not a division by zero.
+    Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> shadow, member = np.array([[3.0], [5.0], [-1.0], [1.0]]), np.array([[True], [True], [False], [False]])
+    >>> online(np.array([3.0]), shadow, member)
+    array([4.])
+    """
+    options = inputs.options(variance=variance, center=center, covariance=covariance)
+    x, inside, outside = _fitted(target, shadow, shadow_member, options, sides=("IN", "OUT"))
+    return likelihood_ratio(x, inside, outside, options)[:, 0]
+
+
+def offline(target, shadow, shadow_member, variance="per-example", center="mean", covariance="spherical",
+            tail="one-sided"):  # fmt: skip
+    """How far the target's signals lie above those of models that did not train on the example.
+
+    Carlini et al. 2022, eq. 4, in logarithms: ``log Phi((x - mu_out) / s_out)``, summed over the queries. Only OUT
+    models are used, so that all shadow models can be trained before the examples are known. The paper's probability
+    itself rounds to 1 from about eight spreads on; its logarithm keeps the order up to 38.
+
+    Parameters
+    ----------
+    target, shadow, shadow_member, variance, center, covariance
+        As for `online`; IN models are ignored.
+    tail : {"one-sided", "density"}
+        Equation 4, or ``-log N(x; mu_out, s_out^2)``, for which a signal far below the OUT models counts as much
+        as one far above.
+
+    Returns
+    -------
+    array (n,), float64
+        Larger means more likely a member: at most 0 for the one-sided form, any real number for the density.
+        Always finite.
+
+    Raises
+    ------
+    ValueError
+        As for `online`, but only the OUT side needs two models.
+
+    Notes
+    -----
+    Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> shadow, member = np.array([[-1.0], [1.0]]), np.array([[False], [False]])
+    >>> offline(np.array([0.0]), shadow, member).round(4)
+    array([-0.6931])
+    """
+    options = inputs.options(variance=variance, center=center, covariance=covariance, tail=tail)
+    x, _, outside = _fitted(target, shadow, shadow_member, options, sides=("OUT",))
+    return likelihood_ratio(x, None, outside, options)[:, 0]
+
+
+def _fitted(target, shadow, shadow_member, options, sides):
+    """Target (n, Q, 1) and, for each side, (center, variance) with axes example, query, 1; None if not asked for."""
+    x = checks.real_array("target", target, (1, 2))
+    inputs.check_finite("target", x)
+    shadow = inputs.signals("shadow", shadow, (x.ndim + 1,))
+    if shadow.shape[1:] != x.shape:
+        checks.fail("shadow", f"shape {shadow.shape}", f"shape (S, {', '.join(map(str, x.shape))})")
+    member = checks.boolean_array("shadow_member", shadow_member, shape=shadow.shape[:2])
+    inputs.check_counts("shadow_member", member, 2, sides, "two models")
+    x, shadow = x.reshape(len(x), -1), shadow.reshape(*shadow.shape[:2], -1)
+    inputs.refuse_copy("shadow", x, shadow, np.arange(len(shadow)), "the target's")
+    fits = {side: np.empty((3, *x.shape)) for side in sides}
+    for rows, _, groups in inputs.blocks("shadow", shadow, member):
+        for side, values in zip(("IN", "OUT"), groups):
+            if side in fits:
+                fits[side][:, rows] = fit(values, options["center"])
+    count = {"IN": np.count_nonzero(member, axis=0), "OUT": np.count_nonzero(~member, axis=0)}
+    gaussians = {"IN": None}
+    for side, (center, squares, residuals) in fits.items():
+        variances = squares / count[side][:, None]
+        pooled = residuals.sum(axis=0, keepdims=True) / count[side].sum()
+        if options["covariance"] == "spherical":
+            variances, pooled = variances.mean(axis=1, keepdims=True), pooled.mean(axis=1, keepdims=True)
+        variances = np.maximum(pooled, TINY) if options["variance"] == "global" else floored(variances, pooled)
+        gaussians[side] = center[..., None], variances[..., None]
+    return x[..., None], gaussians["IN"], gaussians["OUT"]
+
+
+def fit(values, center):
+    """Center, squares about the mean and squares about the center, each (b, Q), of a group (b, Q, c)."""
+    # Differences to one of the values: identical values have the spread 0 exactly.
+    first = values[..., :1]
+    shifted = values - first
+    mean = shifted.mean(axis=-1, keepdims=True)
+    squares = ((shifted - mean) ** 2).sum(axis=-1)
+    mean = (first + mean)[..., 0]
+    if center == "mean":
+        return mean, squares, squares
+    middle = np.median(values, axis=-1)
+    return middle, squares, ((values - middle[..., None]) ** 2).sum(axis=-1)
+
+
+def floored(variances, pooled):
+    return np.maximum(variances, np.maximum(FLOOR * pooled, TINY))
+
+
+def likelihood_ratio(x, inside, outside, options):
+    """Scores (b, c) of signals (b, Q, c) given (center, variance) of both sides, summed over queries."""
+    if "tail" not in options:
+        scores = _deviance(x, *outside)
+        scores -= _deviance(x, *inside)
+        scores *= 0.5
+        return scores
+    if options["tail"] == "density":
+        return 0.5 * (_deviance(x, *outside) + x.shape[1] * np.log(2 * np.pi))
+    center, variances = outside
+    return log_ndtr((x - center) / np.sqrt(variances)).sum(axis=1)
+
+
+def _deviance(x, center, variances):
+    """-2 log of the normal density, without its constant, summed over axis 1, the queries (variances: Q or 1)."""
+    squares = x - center
+    squares *= squares
+    logs = np.log(variances)
+    if variances.shape[1] < x.shape[1]:
+        squares = squares.sum(axis=1, keepdims=True)
+        logs *= x.shape[1]
+    squares /= variances
+    squares += logs
+    return squares[:, 0] if squares.shape[1] == 1 else squares.sum(axis=1)

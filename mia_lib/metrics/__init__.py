@@ -1,0 +1,18 @@
+"""The ROC and what is read off it; the generalized metric family and its thresholds."""
+
+from mia_lib.metrics.family import Metric, accuracy, am, ppv, tnr, tpr, weighted_accuracy
+from mia_lib.metrics.resolution import n_nonmembers_needed
+from mia_lib.metrics.roc import Roc, roc
+
+__all__ = [
+    "Metric",
+    "Roc",
+    "accuracy",
+    "am",
+    "n_nonmembers_needed",
+    "ppv",
+    "roc",
+    "tnr",
+    "tpr",
+    "weighted_accuracy",
+]

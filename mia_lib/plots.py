@@ -1,0 +1,300 @@
+"""The house style. Every function draws into `ax`, or into a new one, and returns it; no figure has a title.
+
+Colours are those of Okabe and Ito, which colour-blind readers tell apart, and each comes with a line style of its own.
+Backgrounds are white, so that a figure reads the same on light and on dark pages.
+"""
+
+import matplotlib as mpl
+import numpy as np
+from cycler import cycler
+from matplotlib import pyplot as plt
+from matplotlib import ticker
+from scipy import stats
+
+from mia_lib import checks
+
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)))
+MEMBER, NONMEMBER, REFERENCE = COLORS[0], COLORS[1], "#666666"
+N_POINTS = 1000  # places at which a curve is drawn, however many thresholds it has
+
+
+def style():
+    """Make the house style matplotlib's default for this session.
+
+    Examples
+    --------
+    >>> style()
+    >>> mpl.rcParams["figure.facecolor"]
+    'white'
+    """
+    mpl.rcParams.update(
+        {
+            "axes.prop_cycle": cycler(color=COLORS) + cycler(linestyle=LINES),
+            "axes.facecolor": "white",
+            "axes.grid": True,
+            "axes.labelsize": 11,
+            "axes.spines.right": False,
+            "axes.spines.top": False,
+            "figure.constrained_layout.use": True,
+            "figure.dpi": 100,
+            "figure.facecolor": "white",
+            "figure.figsize": (5.6, 3.8),
+            "font.size": 11,
+            "grid.alpha": 0.3,
+            "legend.fontsize": 10,
+            "legend.frameon": False,
+            "lines.linewidth": 1.8,
+            "savefig.facecolor": "white",
+            "xtick.labelsize": 10,
+            "ytick.labelsize": 10,
+        }
+    )
+
+
+def roc(curves, ax=None, log=True, band=None, delta=0.05, rng=None):
+    """ROC curves with the chance line and the smallest false-positive rate that the data resolve.
+
+    Parameters
+    ----------
+    curves : metrics.Roc, or dict of str to metrics.Roc
+        One curve, or several with their names for the legend.
+    ax : matplotlib axes, optional
+        None makes a new one.
+    log : bool
+        Both axes logarithmic, from half the smallest resolvable step on, or both linear.
+    band : sequence of float, optional
+        False-positive rates at which the interval of `Roc.tpr_at` is computed; between them it is filled in. A pooled
+        curve costs a bootstrap for each.
+    delta : float
+        Level of the intervals, and of the mark.
+    rng : numpy.random.Generator, optional
+        For the bootstrap.
+
+    Returns
+    -------
+    matplotlib axes
+        The curve at x is ROC(x), the largest TPR with FPR <= x.
+
+    Raises
+    ------
+    ValueError
+        No curve, rates outside [0, 1].
+
+    Notes
+    -----
+    The dotted vertical line stands at `Roc.smallest_resolvable` of the curve with the most non-members: to its left the
+    interval of ROC(fpr) reaches down to 0. Taught in book/membership_game.ipynb.
+
+    Examples
+    --------
+    >>> from mia_lib.metrics import roc as make
+    >>> roc(make([3, 2, 1, 0], [1, 1, 0, 0])).get_xlabel()
+    'false-positive rate'
+    """
+    named = curves if isinstance(curves, dict) else {None: curves}
+    if not named:
+        checks.fail("curves", "none", "at least one Roc")
+    ax = _axes(ax)
+    most = max(named.values(), key=lambda curve: curve.n_nonmembers)
+    left = 0.5 / most.n_nonmembers if log else 0.0
+    places = np.geomspace(left, 1, N_POINTS) if log else np.linspace(0, 1, N_POINTS)
+    for name, curve in named.items():
+        steps = np.unique(curve.fpr[(curve.fpr > left) & (curve.fpr < 1)])
+        x = np.union1d(places, steps) if steps.size < N_POINTS else places
+        y = curve.tpr[np.searchsorted(curve.fpr, x, side="right") - 1]
+        (line,) = ax.plot(x, y, drawstyle="steps-post", label=name)
+        if band is not None:
+            rates = np.sort(checks.real_array("band", band, ndim=1))
+            ends = np.array([curve.tpr_at(rate, delta=delta, rng=rng)[1:] for rate in rates])
+            ax.fill_between(rates, *np.maximum(ends, left).T, color=line.get_color(), alpha=0.2, linewidth=0)
+    ax.plot(places, places, color=REFERENCE, linestyle=(0, (1, 2)), linewidth=1, label="chance")
+    resolvable = most.smallest_resolvable(delta)
+    ax.axvline(resolvable, color=REFERENCE, linestyle=":", linewidth=1, label=f"resolvable from {resolvable:.2g}")
+    if log:
+        # A TPR of 0 has no place on a logarithmic axis; it leaves the figure at the bottom.
+        ax.set(xscale="log", yscale="log", xlim=(left, 1), ylim=(left, 1))
+    else:
+        ax.set(xlim=(0, 1), ylim=(0, 1))
+    ax.set(xlabel="false-positive rate", ylabel="true-positive rate")
+    ax.legend(loc="lower right")
+    return ax
+
+
+def histogram_pair(member_signal, nonmember_signal, ax=None, bins=50, signal="signal", unit=None):
+    """Histograms of members and non-members over shared bins.
+
+    Parameters
+    ----------
+    member_signal, nonmember_signal : array_like
+        The signal on each group, any shape.
+    ax : matplotlib axes, optional
+        None makes a new one.
+    bins : int or array_like
+        A number of bins over the common range, or the edges.
+    signal, unit : str
+        For the labels of the axes.
+
+    Returns
+    -------
+    matplotlib axes
+        Densities: each histogram has area 1.
+
+    Raises
+    ------
+    ValueError
+        An empty group, NaN, fewer than one bin.
+
+    Notes
+    -----
+    Taught in book/membership_game.ipynb.
+
+    Examples
+    --------
+    >>> histogram_pair([1.0, 2.0], [0.0, 1.0], signal="loss", unit="nat").get_xlabel()
+    'loss (nat)'
+    """
+    member_signal = checks.real_array("member_signal", member_signal).ravel()
+    nonmember_signal = checks.real_array("nonmember_signal", nonmember_signal).ravel()
+    ax = _axes(ax)
+    edges = _edges(bins, member_signal, nonmember_signal)
+    _histogram(ax, member_signal, edges, MEMBER, "-", "members")
+    _histogram(ax, nonmember_signal, edges, NONMEMBER, "--", "non-members")
+    _label_density(ax, signal, unit)
+    ax.legend()
+    return ax
+
+
+def gaussian_pair(in_signal, out_signal, ax=None, bins=20, target=None, signal="logit-scaled confidence", unit="nat"):
+    """Histograms of an example's IN and OUT signals with the normal densities that are fitted to them.
+
+    Parameters
+    ----------
+    in_signal, out_signal : array_like
+        The example's signal in the shadow models that were and were not trained on it.
+    ax : matplotlib axes, optional
+        None makes a new one.
+    bins : int or array_like
+        A number of bins over the common range, or the edges.
+    target : float, optional
+        The target model's signal, marked by a vertical line.
+    signal, unit : str
+        For the labels of the axes.
+
+    Returns
+    -------
+    matplotlib axes
+        Densities. A fit has the sample's mean and standard deviation (ddof 0); a group without spread has none.
+
+    Raises
+    ------
+    ValueError
+        An empty group, NaN, fewer than one bin.
+
+    Notes
+    -----
+    Carlini et al. 2022, figures 3 and 4. Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> gaussian_pair([4.0, 5.0, 6.0], [0.0, 1.0, 2.0], target=4.5).get_ylabel()
+    'density (per nat)'
+    """
+    groups = (
+        ("IN", checks.real_array("in_signal", in_signal).ravel(), MEMBER, "-"),
+        ("OUT", checks.real_array("out_signal", out_signal).ravel(), NONMEMBER, "--"),
+    )
+    ax = _axes(ax)
+    edges = _edges(bins, groups[0][1], groups[1][1])
+    margin = 0.1 * (edges[-1] - edges[0])
+    x = np.linspace(edges[0] - margin, edges[-1] + margin, 400)
+    for name, values, color, line in groups:
+        _histogram(ax, values, edges, color, None, name)
+        if values.std() > 0:
+            density = stats.norm.pdf(x, values.mean(), values.std())
+            ax.plot(x, density, color=color, linestyle=line, label=f"{name}, fitted normal")
+    if target is not None:
+        ax.axvline(checks.number("target", target), color=COLORS[-1], linestyle=":", label="target")
+    _label_density(ax, signal, unit)
+    ax.legend()
+    return ax
+
+
+def estimates(labels, values, ax=None, truth=None, xlabel="value"):
+    """Estimates with their intervals, one below the other.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        One name per estimate, from the top.
+    values : sequence of intervals.Estimate
+        As many.
+    ax : matplotlib axes, optional
+        None makes a new one.
+    truth : float, optional
+        The true value, marked by a vertical line.
+    xlabel : str
+        What was estimated, with its unit.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    ValueError
+        As many labels as estimates are expected, and at least one.
+
+    Notes
+    -----
+    Taught in book/membership_game.ipynb.
+
+    Examples
+    --------
+    >>> from mia_lib.intervals import Estimate
+    >>> [text.get_text() for text in estimates(["a", "b"], [Estimate(1, 0, 2), Estimate(2, 1, 3)]).get_yticklabels()]
+    ['a', 'b']
+    """
+    labels = list(labels)
+    points = checks.real_array("values", [tuple(value) for value in values], shape=(None, 3))
+    if len(labels) != len(points):
+        checks.fail("labels", f"{len(labels)}", f"{len(points)}, one per estimate")
+    ax = _axes(ax)
+    if truth is not None:
+        ax.axvline(checks.number("truth", truth), color=REFERENCE, linestyle="--", linewidth=1, label="truth")
+        ax.legend()
+    rows = np.arange(len(points))
+    # An interval need not hold its estimate (a biased one lies outside), so the ends are drawn as they are.
+    ax.hlines(rows, points[:, 1], points[:, 2], color=COLORS[0], linewidth=1.8)
+    ax.plot(points[:, 0], rows, "o", color=COLORS[0])
+    ax.set_yticks(rows, labels)
+    ax.set(xlabel=xlabel, ylim=(len(points) - 0.5, -0.5))
+    ax.grid(axis="y", visible=False)
+    return ax
+
+
+def _axes(ax):
+    return plt.subplots()[1] if ax is None else ax
+
+
+def _edges(bins, *groups):
+    if np.ndim(bins) == 0:
+        return np.histogram_bin_edges(np.concatenate(groups), checks.integer("bins", bins, 1))
+    edges = checks.real_array("bins", bins, ndim=1)
+    if edges.size < 2 or (np.diff(edges) <= 0).any():
+        checks.fail("bins", f"{edges.size} edges", "at least two edges that increase")
+    return edges
+
+
+def _histogram(ax, values, edges, color, line, label):
+    """Density over the edges; what lies outside them counts in the total, and so is not hidden by the scale."""
+    height = np.histogram(values, edges)[0] / (values.size * np.diff(edges))
+    ax.stairs(height, edges, fill=True, color=color, alpha=0.3, label=label)
+    if line is not None:
+        ax.stairs(height, edges, color=color, linestyle=line)
+
+
+def _label_density(ax, signal, unit):
+    ax.set_xlabel(f"{signal} ({unit})" if unit else signal)
+    ax.set_ylabel(f"density (per {unit})" if unit else "density")
+    ax.xaxis.set_major_locator(ticker.MaxNLocator(6))

@@ -1,0 +1,12 @@
+"""Result records: what an experiment measured, beside what the paper reports, in one JSON file per run.
+
+A record names the notebook, data set, scale, parameters, seed, hashes of data and code, versions, device, date and
+seconds, and has rows {id, what, paper, where, value, low, high, n, note}. A value of null means "not measured". Pages
+read the records in notebooks/results and never type a number.
+"""
+
+from mia_lib.results.display import table
+from mia_lib.results.hashes import hash_arrays, hash_code
+from mia_lib.results.record import SCHEMA, check, find, read, recorded, row, write
+
+__all__ = ["SCHEMA", "check", "find", "hash_arrays", "hash_code", "read", "recorded", "row", "table", "write"]

@@ -1,0 +1,362 @@
+"""One record: made, written whole or not at all, found, read and checked."""
+
+import json
+import math
+import numbers
+import os
+import platform
+import re
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from mia_lib import __version__, checks
+from mia_lib.intervals import Estimate
+from mia_lib.results.hashes import hash_code
+
+SCHEMA = 1
+PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "torchvision")
+
+_TEXT, _NUMBER, _WHOLE = "a text", "a finite number", "a whole number"
+_HEADER = {
+    "schema": (_WHOLE,),
+    "notebook": (_TEXT,),
+    "data": (_TEXT,),
+    "scale": (_TEXT,),
+    "parameters": ("an object",),
+    "seed": (_WHOLE, "null"),
+    "hashes": ("an object",),
+    "versions": ("an object",),
+    "device": (_TEXT,),
+    "date": (_TEXT,),
+    "seconds": (_NUMBER,),
+    "rows": ("a list",),
+}
+_ROW = {
+    "id": (_TEXT,),
+    "what": (_TEXT,),
+    "paper": (_NUMBER, _TEXT, "null"),
+    "where": (_TEXT, "null"),
+    "value": (_NUMBER, "null"),
+    "low": (_NUMBER, "null"),
+    "high": (_NUMBER, "null"),
+    "n": (_WHOLE, "null"),
+    "note": (_TEXT,),
+}
+_IS = {
+    _TEXT: lambda v: isinstance(v, str),
+    _NUMBER: lambda v: isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v),
+    _WHOLE: lambda v: isinstance(v, int) and not isinstance(v, bool),
+    "an object": lambda v: isinstance(v, dict),
+    "a list": lambda v: isinstance(v, list),
+    "null": lambda v: v is None,
+}
+
+
+def row(id, what, value, low=None, high=None, n=None, paper=None, where=None, note=""):
+    """One row of a record.
+
+    Parameters
+    ----------
+    id : str
+        The row of the inventory that it reproduces, for example "L2".
+    what : str
+        What was measured, with its unit.
+    value : float, Estimate or None
+        Ours. An `Estimate` brings its own low and high. None or NaN: not measured.
+    low, high : float, optional
+        The interval.
+    n : int, optional
+        What the value was measured on: models, examples or repetitions, as `what` or `note` says.
+    paper : float or str, optional
+        What the paper reports.
+    where : str, optional
+        Where in the paper.
+    note : str
+        Why they differ, or anything else a reader has to know.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    ValueError
+        A value of the wrong type, low above high.
+
+    Examples
+    --------
+    >>> row("L2", "AUC", Estimate(0.72, 0.71, 0.73), n=256, paper=0.722, where="Table I")["low"]
+    0.71
+    """
+    if isinstance(value, Estimate):
+        if low is not None or high is not None:
+            checks.fail("low, high", "both an Estimate and limits", "one of them")
+        value, low, high = value
+    made = dict(id=id, what=what, paper=paper, where=where, value=value, low=low, high=high, n=n, note=note)
+    made = {key: _plain(key, v) for key, v in made.items()}
+    _check_row("row", made)
+    return made
+
+
+def write(notebook, data, scale, parameters, seed, rows, seconds, device="cpu", name=None, data_hash=None, folder=None):
+    """Write a record, whole or not at all.
+
+    Parameters
+    ----------
+    notebook, data, scale : str
+        What was run: letters, digits, dots, dashes and underscores, since they name the file.
+    parameters : dict
+        The notebook's parameters.
+    seed : int or None
+        The seed it was run with.
+    rows : list of dict
+        Made by `row`.
+    seconds : float
+        How long it took.
+    device : str
+        What it ran on.
+    name : str, optional
+        File name without ".json". Default: NOTEBOOK--DATA--SCALE.
+    data_hash : str, optional
+        `hash_arrays` of the data.
+    folder : path, optional
+        Where. Default: the folder in the environment variable MIA_RESULTS, else _build/results of the project.
+
+    Returns
+    -------
+    pathlib.Path
+        The file. An older record of that name is replaced.
+
+    Raises
+    ------
+    ValueError
+        A name that is no file name, anything in the record that `check` refuses.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> rows = [row("L2", "AUC", 0.72, n=256)]
+    >>> path = write("lira", "digits", "smoke", {"models": 8}, 0, rows, 1.5, folder=tempfile.mkdtemp())
+    >>> path.name, read(path)["rows"][0]["value"]
+    ('lira--digits--smoke.json', 0.72)
+    """
+    parts = {"notebook": notebook, "data": data, "scale": scale}
+    for part, text in [*parts.items(), ("name", "--".join(map(str, parts.values())) if name is None else name)]:
+        if not isinstance(text, str) or not re.fullmatch(r"\w[\w.-]*", text, flags=re.ASCII):
+            checks.fail(part, repr(text), "letters, digits, dots, dashes and underscores")
+    record = {
+        "schema": SCHEMA,
+        **parts,
+        "parameters": parameters,
+        "seed": seed,
+        "hashes": {"data": data_hash, "code": hash_code()},
+        "versions": _versions(),
+        "device": device,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": seconds,
+        "rows": rows,
+    }
+    record = _plain("record", record)
+    check(record)
+    target = (_written() if folder is None else Path(folder)) / f"{text}.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def read(path_or_name):
+    """Read a record and check it.
+
+    Parameters
+    ----------
+    path_or_name : path or str
+        A file, or the name NOTEBOOK--DATA--SCALE of a record in notebooks/results.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    ValueError
+        No such record, JSON that ends early, anything that `check` refuses; the message begins with the file.
+
+    Examples
+    --------
+    >>> read("nothing--of--this")
+    Traceback (most recent call last):
+    ...
+    ValueError: path_or_name: given 'nothing--of--this', expected a file, or the name of a record in notebooks/results
+    """
+    path = Path(path_or_name)
+    if not path.is_file():
+        path = recorded() / f"{path_or_name}.json"
+    if not path.is_file():
+        checks.fail("path_or_name", repr(str(path_or_name)), "a file, or the name of a record in notebooks/results")
+
+    def no_constant(text):
+        raise ValueError(f"{text} is no JSON number")
+
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"), parse_constant=no_constant)
+    except ValueError as error:
+        checks.fail(path.name, f"text that is no JSON ({error})", "a complete result record")
+    try:
+        check(record)
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
+    return record
+
+
+def find(notebook=None, data=None, scale=None, folder=None):
+    """Read all records of a folder, or those that match.
+
+    Parameters
+    ----------
+    notebook, data, scale : str, optional
+        Only records with this entry.
+    folder : path, optional
+        Default: notebooks/results of the project.
+
+    Returns
+    -------
+    list of dict
+        In the order of the file names; empty where there is none.
+
+    Raises
+    ------
+    ValueError
+        A file that is no record.
+
+    Examples
+    --------
+    >>> find(folder="no such folder")
+    []
+    """
+    folder = recorded() if folder is None else Path(folder)
+    wanted = {key: v for key, v in dict(notebook=notebook, data=data, scale=scale).items() if v is not None}
+    records = [read(path) for path in sorted(folder.glob("*.json"))]
+    return [record for record in records if all(record[key] == v for key, v in wanted.items())]
+
+
+def check(record):
+    """Raise unless a record has every entry that it must have, and no other.
+
+    Parameters
+    ----------
+    record : dict
+
+    Raises
+    ------
+    ValueError
+        Names the entry: missing, unknown, of the wrong type, another schema version, low above high.
+
+    Examples
+    --------
+    >>> check({"schema": 0})
+    Traceback (most recent call last):
+    ...
+    ValueError: record.schema: given 0, expected 1
+    """
+    if not isinstance(record, dict):
+        checks.fail("record", type(record).__name__, "an object")
+    if record.get("schema", SCHEMA) != SCHEMA:  # first, since another version has other entries
+        checks.fail("record.schema", repr(record["schema"]), str(SCHEMA))
+    _check_entries("record", record, _HEADER)
+    for i, entry in enumerate(record["rows"]):
+        _check_row(f"record.rows[{i}]", entry)
+    if not record["rows"]:
+        checks.fail("record.rows", "no row", "at least one")
+    _check_entries("record.hashes", record["hashes"], {"data": (_TEXT, "null"), "code": (_TEXT,)})
+    try:
+        datetime.fromisoformat(record["date"])
+    except ValueError:
+        checks.fail("record.date", repr(record["date"]), "an ISO 8601 date")
+
+
+def recorded():
+    """The folder of the records that pages read: notebooks/results of the project.
+
+    Returns
+    -------
+    pathlib.Path
+        Under the closest folder with a pyproject.toml, from the working folder upwards; else under the working folder.
+
+    Examples
+    --------
+    >>> recorded().parts[-2:]
+    ('notebooks', 'results')
+    """
+    return _project() / "notebooks" / "results"
+
+
+def _written():
+    chosen = os.environ.get("MIA_RESULTS")
+    return Path(chosen) if chosen else _project() / "_build" / "results"
+
+
+def _project():
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / "pyproject.toml").is_file()), here)
+
+
+def _versions():
+    versions = {"python": platform.python_version(), "mia_lib": __version__}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _plain(name, value):
+    """The value as JSON has it: NaN becomes null, numpy's numbers and arrays Python's."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _plain(f"{name}.{key}", v) for key, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(f"{name}[{i}]", v) for i, v in enumerate(value)]
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, numbers.Real) and not isinstance(value, (bool, int)):
+        value = float(value)
+        if math.isinf(value):
+            checks.fail(name, str(value), "a finite number, or NaN for not measured")
+        return None if math.isnan(value) else value
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    checks.fail(name, type(value).__name__, "a number, a text, a list or a dict")
+
+
+def _check_entries(name, entries, schema):
+    if not isinstance(entries, dict):
+        checks.fail(name, type(entries).__name__, "an object")
+    for key, kinds in schema.items():
+        if key not in entries:
+            checks.fail(f"{name}.{key}", "nothing", " or ".join(kinds))
+        if not any(_IS[kind](entries[key]) for kind in kinds):
+            checks.fail(f"{name}.{key}", repr(entries[key])[:80], " or ".join(kinds))
+    for key in entries:
+        if key not in schema:
+            checks.fail(f"{name}.{key}", "an unknown entry", "one of " + ", ".join(schema))
+
+
+def _check_row(name, entry):
+    _check_entries(name, entry, _ROW)
+    low, high = entry["low"], entry["high"]
+    if (low is None) != (high is None):
+        checks.fail(f"{name}.{'low' if low is None else 'high'}", "null", "both ends of an interval, or none")
+    if low is not None and low > high:
+        checks.fail(f"{name}.low", f"{low:g} above high = {high:g}", "low <= high")

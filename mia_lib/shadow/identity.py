@@ -1,0 +1,94 @@
+"""What a fit, a query and the library's own code are, in terms that are the same in every process."""
+
+import ast
+import dataclasses
+import functools
+import hashlib
+import inspect
+import re
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import mia_lib
+from mia_lib.shadow.store import array_hash
+
+
+def describe(value, depth=0):
+    """What a fit or a query is, in terms of JSON that are the same in every process.
+
+    Records and objects by class, source and attributes; functions by name, source, defaults and closure; arrays by hash.
+    """
+    if depth > 10:  # an object that holds itself
+        return f"{type(value).__module__}.{type(value).__qualname__}"
+    inner = functools.partial(describe, depth=depth + 1)
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else repr(value)
+    if isinstance(value, torch.Tensor):
+        return array_hash(value.detach().cpu().numpy())
+    if isinstance(value, np.generic):
+        return inner(value.item())
+    if isinstance(value, np.ndarray):
+        return array_hash(value)
+    if isinstance(value, (list, tuple)):
+        return [inner(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(repr(item) for item in value)
+    if isinstance(value, dict):
+        return {str(name): inner(item) for name, item in value.items()}
+    if isinstance(value, functools.partial):
+        return {"function": inner(value.func), "args": inner(value.args), "keywords": inner(value.keywords)}
+    if inspect.ismethod(value):
+        return {"method": value.__name__, "of": inner(value.__self__)}
+    if inspect.isfunction(value):
+        closure = inspect.getclosurevars(value).nonlocals if value.__closure__ else {}
+        return {
+            "function": f"{value.__module__}.{value.__qualname__}",
+            "source": _source_hash(value),
+            "defaults": inner([value.__defaults__, value.__kwdefaults__]),
+            "closure": inner(closure),
+        }
+    kind = value if isinstance(value, type) else type(value)
+    identity = {"class": f"{kind.__module__}.{kind.__qualname__}"}
+    if not identity["class"].startswith(("mia_lib.", "builtins.")):
+        identity["source"] = _source_hash(kind)
+    if kind is value:
+        return identity
+    if dataclasses.is_dataclass(value):
+        return identity | {f.name: inner(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if hasattr(value, "__dict__"):
+        return identity | {name: inner(item) for name, item in sorted(vars(value).items())}
+    return identity | {"repr": re.sub(r" at 0x[0-9a-f]+", "", repr(value))}
+
+
+def _source_hash(thing):
+    try:
+        return _without_comments(textwrap.dedent(inspect.getsource(thing)))
+    except (OSError, TypeError, SyntaxError):  # built in, or typed at a prompt
+        code = getattr(thing, "__code__", None)
+        return hashlib.sha256(code.co_code).hexdigest() if code else "unknown"
+
+
+def _without_comments(source):
+    """sha256 of a source's syntax tree: comments, docstrings and layout do not count."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+                node.body = node.body[1:] or [ast.Pass()]
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
+
+
+@functools.cache
+def code_hash():
+    """sha256 of the library's code that the numbers depend on, without comments and docstrings."""
+    root = Path(mia_lib.__file__).parent
+    files = [root / "models.py", *sorted((root / "train").glob("*.py"))]
+    files += [root / "shadow" / "run.py", root / "shadow" / "queries.py"]  # the store's layout has a number of its own
+    parts = [f"{file.relative_to(root).as_posix()} {_without_comments(file.read_text())}" for file in files]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

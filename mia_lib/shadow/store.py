@@ -1,0 +1,359 @@
+"""A folder that holds the shadow models: masks, weights and outputs, each chunk with its checksum.
+
+```
+manifest.json       everything that the numbers depend on
+masks.npy           (S, n) bool
+logits.npy          (S, Q, n, K) float32
+models/NNNN.npz     state of one chunk, named after its first model
+done/NNNN.json      checksums, written last: a chunk without it has not been trained
+```
+
+A file is written under a temporary name and moved into place, so at every moment each is either whole or absent; only
+the rows of logits.npy are written in place, and a chunk's checksum vouches for them.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from mia_lib import checks
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such lock; two writers are then not noticed
+    fcntl = None
+
+_locked_here = set()
+
+
+class Store:
+    """Trained shadow models on disk.
+
+    `shadow.train` makes one, `shadow.load` opens one.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+    masks : (S, n) boolean array
+        True where example i trained model s.
+    seeds : list of S numpy.random.SeedSequence
+        What each model's generator was made from.
+    manifest : dict
+        Everything that the numbers depend on.
+
+    Notes
+    -----
+    Taught in book/lira.ipynb.
+    """
+
+    def __init__(self, path, manifest, masks, x=None, y=None):
+        self.path, self.manifest, self.masks = Path(path), manifest, masks
+        self._x, self._y = x, y
+
+    def __repr__(self):
+        models, examples = self.masks.shape
+        return f"Store({str(self.path)!r}: {models} models, {examples} examples)"
+
+    @property
+    def seeds(self):
+        """One SeedSequence per model, whatever the chunks."""
+        return [model_seed(self.manifest["seed"], s) for s in range(len(self.masks))]
+
+    def logits(self):
+        """Outputs of every model for every query and example.
+
+        Returns
+        -------
+        (S, Q, n, K) float32 memory map, read-only
+        """
+        return np.load(self.path / "logits.npy", mmap_mode="r", allow_pickle=False)
+
+    def weights(self, s):
+        """State of one model, a dict of arrays.
+
+        Parameters
+        ----------
+        s : int
+            Which model, 0 ... S - 1.
+        """
+        s = checks.integer("s", s, 0, len(self.masks) - 1)
+        chunk = next(chunk for chunk in self._chunks() if s in chunk)
+        return {name: array[s - chunk.start] for name, array in self._state(chunk).items()}
+
+    def apply(self, function):
+        """A further signal of the stored models, without training again.
+
+        Parameters
+        ----------
+        function : callable
+            ``function(state, x, y)`` with the state of k models, leading axis k; returns an array (k, ...).
+
+        Returns
+        -------
+        (S, ...) array
+
+        Raises
+        ------
+        ValueError
+            If the weights are not stored, the data are not at hand, or the result has the wrong length.
+        """
+        if self._x is None:
+            checks.fail("x", "a store that was loaded without data", "shadow.load(path, x, y)")
+        parts = []
+        for chunk in self._chunks():
+            part = np.asarray(function(self._state(chunk), self._x, self._y))
+            if part.ndim == 0 or len(part) != len(chunk):
+                checks.fail("function", f"a result of shape {part.shape}", f"leading axis {len(chunk)}, one for each model")
+            parts.append(part)
+        return np.concatenate(parts)
+
+    def _chunks(self):
+        return chunks(len(self.masks), self.manifest["chunk"])
+
+    def _state(self, chunk):
+        file = weights_file(self.path, chunk)
+        if not file.exists():
+            checks.fail("store", f"no weights in {self.path}: the fit's state is not arrays", "a fit with a dict of arrays")
+        with np.load(file, allow_pickle=False) as arrays:
+            return dict(arrays)
+
+
+def load(path, x=None, y=None):
+    """Open a finished store, whatever versions it was made with.
+
+    Parameters
+    ----------
+    path : path-like
+    x, y : arrays, optional
+        The data it was trained on, needed by `Store.apply` alone.
+
+    Returns
+    -------
+    Store
+
+    Raises
+    ------
+    ValueError
+        If the folder holds no store, the store is unfinished, or the data are others.
+    """
+    path = Path(path)
+    if not (path / "manifest.json").exists():
+        checks.fail("path", str(path), "a folder that shadow.train has written")
+    manifest = json.loads((path / "manifest.json").read_text())
+    masks = np.load(path / "masks.npy", allow_pickle=False)
+    for chunk in chunks(len(masks), manifest["chunk"]):
+        if not done_file(path, chunk).exists():
+            checks.fail("path", f"{path}, where models {chunk.start} to {chunk.stop - 1} are missing", "a finished store")
+    if (x is None) != (y is None):
+        checks.fail("x, y", "one of them", "both or none")
+    if x is not None:
+        x, y = np.asarray(x), np.asarray(y).astype(np.int64)
+        for name, array in (("x", x), ("y", y)):
+            if array_hash(array) != manifest[name]:
+                checks.fail(name, "other data", "the data that the models were trained on")
+    return Store(path, manifest, masks, x, y)
+
+
+def model_seed(seed, s):
+    """What model s's generator is made from; it depends on the seed and s alone."""
+    return np.random.SeedSequence(seed, spawn_key=(s,))
+
+
+def chunks(n_models, size):
+    """Models that train together, as ranges."""
+    return [range(start, min(start + size, n_models)) for start in range(0, n_models, size)]
+
+
+def weights_file(path, chunk):
+    return path / "models" / f"{chunk.start:04d}.npz"
+
+
+def done_file(path, chunk):
+    return path / "done" / f"{chunk.start:04d}.json"
+
+
+def array_hash(array):
+    """sha256 of type, shape and content."""
+    array = np.ascontiguousarray(array)
+    digest = hashlib.sha256(f"{array.dtype.str} {array.shape} ".encode())
+    digest.update(array.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def file_hash(file):
+    with open(file, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_atomically(file, write):
+    """Call `write(stream)` on a temporary file beside `file`, flush it to the disk, move it into place."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(file.name + ".part")
+    with open(temporary, "wb") as stream:
+        write(stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(temporary, file)
+    _flush_folder(file.parent)
+
+
+def _flush_folder(folder):
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_json(file, content):
+    text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    write_atomically(file, lambda stream: stream.write(text.encode()))
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Hold the folder against other writers; the system drops the lock with the process, however that ends.
+
+    A record lock, not flock: forked workers do not inherit it, so none can keep it alive after its parent is killed.
+    """
+    path = Path(path)
+    path.mkdir(parents=True, exist_ok=True)
+    key = str(path.resolve())
+    busy = f"{path}, which another run is writing"
+    if key in _locked_here:
+        checks.fail("store", busy, "a folder of its own for each run")
+    with open(path / "lock", "w") as stream:
+        if fcntl is not None:
+            try:
+                fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                checks.fail("store", busy, "a folder of its own for each run")
+        _locked_here.add(key)
+        try:
+            yield
+        finally:
+            _locked_here.discard(key)
+
+
+def begin(path, manifest, masks):
+    """Write the manifest of a new store, or compare it with the one that is there.
+
+    Raises
+    ------
+    ValueError
+        If anything that the numbers depend on differs; nothing is touched.
+    """
+    file = path / "manifest.json"
+    if not file.exists():
+        if (path / "logits.npy").exists() or any((path / "done").glob("*.json")):
+            checks.fail("store", f"{path}, which holds models but no manifest.json", "another folder")
+        write_atomically(path / "masks.npy", lambda stream: np.save(stream, masks, allow_pickle=False))
+        write_json(file, manifest)
+        return
+    try:
+        old = json.loads(file.read_text())
+    except ValueError:
+        checks.fail("store", f"{file}, which is damaged", "another folder")
+    new = json.loads(json.dumps(manifest))
+    changes = [f"{name}: {was} -> {now}" for name, was, now in _differences(old, new)]
+    if changes:
+        checks.fail(
+            "store", f"{path}, made with other settings ({'; '.join(changes)})", "another folder, or the same settings"
+        )
+    masks_file = path / "masks.npy"
+    try:
+        intact = array_hash(np.load(masks_file, allow_pickle=False)) == manifest["masks"]
+    except (OSError, ValueError, EOFError):
+        intact = False
+    if not intact:
+        warnings.warn(f"{masks_file} is missing or damaged and is written again", stacklevel=4)
+        write_atomically(masks_file, lambda stream: np.save(stream, masks, allow_pickle=False))
+
+
+def _differences(old, new, prefix=""):
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in sorted(old.keys() | new.keys()):
+            yield from _differences(old.get(name, "absent"), new.get(name, "absent"), f"{prefix}.{name}" if prefix else name)
+    elif old != new:
+        yield prefix, _short(old), _short(new)
+
+
+def _short(value):
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text[:12] + "..." if len(text) == 64 and set(text) <= set("0123456789abcdef") else text
+
+
+def open_logits(path, shape):
+    """The writable memory map of all outputs; made, at full length, if it is not there."""
+    file = path / "logits.npy"
+    if not file.exists():
+        temporary = file.with_name("logits.npy.part")
+        np.lib.format.open_memmap(temporary, "w+", np.float32, shape).flush()
+        os.replace(temporary, file)
+    return np.lib.format.open_memmap(file, "r+")
+
+
+def finish(path, chunk, state, logits, shape):
+    """Write one chunk: weights, outputs, and last the checksums that make it count."""
+    record = {"models": [chunk.start, chunk.stop], "logits": array_hash(logits), "weights": None}
+    if state is not None:
+        file = weights_file(path, chunk)
+        write_atomically(file, lambda stream: np.savez(stream, **state))
+        record["weights"] = file_hash(file)
+    outputs = open_logits(path, shape)
+    outputs[chunk.start : chunk.stop] = logits
+    outputs.flush()
+    write_json(done_file(path, chunk), record)
+
+
+def missing(path, all_chunks, n_models, n_queries, n_examples):
+    """Chunks that are still to be trained; damaged ones are named in a warning and belong to them."""
+    finished = [chunk for chunk in all_chunks if done_file(path, chunk).exists()]
+    outputs = None
+    if (path / "logits.npy").exists():
+        try:
+            outputs = np.load(path / "logits.npy", mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            outputs = None
+        expected = (n_models, n_queries, n_examples)
+        if outputs is None or outputs.ndim != 4 or outputs.shape[:3] != expected or outputs.dtype != np.float32:
+            outputs = None
+            warnings.warn(f"{path / 'logits.npy'} is damaged; all its models are trained again", stacklevel=3)
+            os.replace(path / "logits.npy", path / "logits.npy.damaged")
+    todo = [chunk for chunk in all_chunks if chunk not in finished]
+    for chunk in finished:
+        fault = _fault(path, chunk, outputs)
+        if fault:
+            names = f"models {chunk.start} to {chunk.stop - 1}"
+            warnings.warn(f"{fault}; {names} are trained again", stacklevel=3)
+            done_file(path, chunk).unlink()
+            todo.append(chunk)
+    return sorted(todo, key=lambda chunk: chunk.start)
+
+
+def _fault(path, chunk, outputs):
+    """What is wrong with a finished chunk, in words, or None."""
+    file = done_file(path, chunk)
+    try:
+        record = json.loads(file.read_text())
+        expected_weights, expected_logits = record["weights"], record["logits"]
+    except (ValueError, KeyError, TypeError):
+        return f"{file} is damaged"
+    if expected_weights is not None:
+        file = weights_file(path, chunk)
+        if not file.exists():
+            return f"{file} is missing"
+        if file_hash(file) != expected_weights:
+            return f"{file} is truncated or altered"
+    if outputs is None:
+        return f"{path / 'logits.npy'} is missing"
+    if array_hash(outputs[chunk.start : chunk.stop]) != expected_logits:
+        return f"{path / 'logits.npy'} is altered"
+    return None

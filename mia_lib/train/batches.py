@@ -1,0 +1,75 @@
+"""Who sees which example at which step, and at which learning rate."""
+
+import numpy as np
+
+BLOCK = 2**14  # examples drawn at a time: few numpy calls, and a plan that stays small beside the data
+
+
+class Stream:
+    """Endless shuffled passes over one model's members, one after the other without gaps.
+
+    Parameters
+    ----------
+    ids : (m,) int array
+        The members.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, ids, rng):
+        self.ids, self.rng, self.left = ids, rng, ids[:0]
+
+    def take(self, count):
+        """The next `count` indices, (count,) int64."""
+        parts, have = [self.left], len(self.left)
+        while have < count:
+            parts.append(self.rng.permutation(self.ids))
+            have += len(self.ids)
+        joined = np.concatenate(parts)
+        self.left = joined[count:]
+        return joined[:count]
+
+
+def batch_size(recipe, n_members):
+    """B = min(batch_size, members): every batch of a model is full."""
+    return int(min(recipe.batch_size, n_members))
+
+
+def step_count(recipe, n_members):
+    """T = ceil(epochs x members / B), at least 1."""
+    return max(1, int(np.ceil(recipe.epochs * n_members / batch_size(recipe, n_members))))
+
+
+def block_steps(batch):
+    """Steps planned at a time; it depends on the batch size alone, so that a model's draws do not depend on its stack."""
+    return max(1, BLOCK // batch)
+
+
+def learning_rates(recipe, step, n_steps):
+    """Learning rate at `step` of `n_steps`, broadcast; 0 once a model has made all its steps.
+
+    Parameters
+    ----------
+    recipe : Classifier
+    step : int array
+    n_steps : int array
+
+    Returns
+    -------
+    float64 array
+
+    Examples
+    --------
+    >>> from mia_lib.train import Classifier
+    >>> learning_rates(Classifier(schedule="linear", learning_rate=1.0), np.arange(5), 4)
+    array([1.  , 0.75, 0.5 , 0.25, 0.  ])
+    """
+    progress = np.asarray(step) / np.asarray(n_steps)
+    rate = np.full(progress.shape, recipe.learning_rate)
+    if recipe.schedule == "cosine":
+        rate = rate * (0.5 + 0.5 * np.cos(np.pi * progress))
+    elif recipe.schedule == "linear":
+        rate = rate * (1 - progress)
+    if recipe.warmup:
+        warm_steps = np.maximum(recipe.warmup * np.asarray(n_steps), 1)
+        rate = rate * np.minimum(1, (np.asarray(step) + 1) / warm_steps)
+    return np.where(progress < 1, rate, 0.0)

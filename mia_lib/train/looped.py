@@ -1,0 +1,127 @@
+"""Any network, one model after the other, with autograd. For MLPs it is the oracle of the stacked version."""
+
+import numpy as np
+import torch
+
+from mia_lib import models
+from mia_lib.train import batches
+
+PAD = 4  # pixels of reflected border that the weak augmentation crops from
+WHITENING_IMAGES = 5000
+
+
+def train(recipe, x, y, members, rngs, n_classes):
+    """Train one network per row.
+
+    Parameters
+    ----------
+    recipe : Classifier
+    x : (n, d) or (n, height, width, channels) tensor, as stored
+    y : (n,) int64 tensor on the same device
+    members : list of k int arrays, each model's examples
+    rngs : list of k numpy.random.Generator
+    n_classes : int
+
+    Returns
+    -------
+    dict of numpy arrays with leading axis k, the networks' state
+    """
+    states = [_train_one(recipe, x, y, ids, rng, n_classes) for ids, rng in zip(members, rngs)]
+    return {name: np.stack([state[name] for state in states]) for name in states[0]}
+
+
+def logits(recipe, state, x):
+    """Outputs of each network in evaluation mode, (k, n, K) float32."""
+    n_models, n_classes = state["head.weight"].shape[:2]
+    out = np.empty((n_models, len(x), n_classes), np.float32)
+    net = _network(recipe, x, n_classes, None).eval()
+    for k in range(n_models):
+        net.load_state_dict({name: torch.from_numpy(np.asarray(array[k])) for name, array in state.items()})
+        with torch.no_grad(), _mixed(recipe, x.device):
+            parts = [net(_batch(recipe, x[start : start + 4096])) for start in range(0, len(x), 4096)]
+        out[k] = torch.cat(parts).float().cpu().numpy()
+    return out
+
+
+def _network(recipe, x, n_classes, rng):
+    shape = tuple(x.shape[1:])
+    if recipe.model == "mlp":
+        net = models.build("mlp", shape, n_classes, rng, hidden=recipe.hidden, activation=recipe.activation)
+    else:
+        net = models.build(recipe.model, (shape[2], *shape[:2]), n_classes, rng, **recipe.options)
+    return net.to(x.device, recipe.torch_dtype, memory_format=torch.channels_last)
+
+
+def _mixed(recipe, device):
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=recipe.dtype == "bfloat16")
+
+
+def _batch(recipe, images):
+    """What the network reads: normalised, channels first (channels_last in memory, as the data already lie)."""
+    images = recipe.normalised(images)
+    return images if recipe.model == "mlp" else images.permute(0, 3, 1, 2)
+
+
+def _train_one(recipe, x, y, ids, rng, n_classes):
+    net = _network(recipe, x, n_classes, rng).train()
+    if hasattr(net, "whiten"):
+        first = torch.from_numpy(ids[:WHITENING_IMAGES]).to(x.device)
+        net.whiten(_batch(recipe, x[first]))
+    optimizer = _optimizer(recipe, net)
+    batch, total = batches.batch_size(recipe, len(ids)), batches.step_count(recipe, len(ids))
+    stream, block = batches.Stream(ids, rng), batches.block_steps(batch)
+    rates = batches.learning_rates(recipe, np.arange(total), total)
+    for start in range(0, total, block):
+        count = min(block, total - start)
+        plan = torch.from_numpy(stream.take(count * batch).reshape(count, batch)).to(x.device)
+        crops = _crops(rng, x, count, batch) if recipe.augment else [None] * count
+        for step in range(count):
+            index = plan[step]
+            images = x[index] if crops[step] is None else _augmented(x, index, crops[step])
+            with _mixed(recipe, x.device):
+                loss = torch.nn.functional.cross_entropy(
+                    net(_batch(recipe, images)), y[index], label_smoothing=recipe.label_smoothing
+                )
+            for group in optimizer.param_groups:
+                group["lr"] = float(rates[start + step]) * group["factor"]
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+    return {name: tensor.cpu().numpy() for name, tensor in net.state_dict().items()}
+
+
+def _optimizer(recipe, net):
+    """Weights with weight decay; biases and normalisation without; the shifts of normalisation at their own rate."""
+    shifts = {id(m.bias) for m in net.modules() if isinstance(m, torch.nn.BatchNorm2d)}
+    trained = [p for p in net.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in trained if p.ndim > 1], "weight_decay": recipe.weight_decay, "factor": 1.0},
+        {"params": [p for p in trained if p.ndim == 1 and id(p) not in shifts], "factor": 1.0},
+        {"params": [p for p in trained if id(p) in shifts], "factor": recipe.shift_rate},
+    ]
+    groups = [group for group in groups if group["params"]]
+    if recipe.optimizer == "adam":
+        return torch.optim.Adam(groups, lr=recipe.learning_rate)
+    return torch.optim.SGD(groups, lr=recipe.learning_rate, momentum=recipe.momentum, nesterov=recipe.nesterov)
+
+
+def _crops(rng, x, count, batch):
+    """Row shift, column shift and mirror of each example of each step, (count, batch, 3), on the data's device."""
+    draws = np.concatenate([rng.integers(0, 2 * PAD + 1, (count, batch, 2)), rng.integers(0, 2, (count, batch, 1))], 2)
+    return torch.from_numpy(draws).to(x.device)
+
+
+def _augmented(x, index, crop):
+    """Images reflected at the border by PAD pixels, cropped back to their size, mirrored or not: one gather."""
+    height, width = x.shape[1:3]
+    rows = _reflected(torch.arange(height, device=x.device) + crop[:, :1] - PAD, height)
+    columns = torch.arange(width, device=x.device)
+    columns = torch.where(crop[:, 2:] == 1, width - 1 - columns, columns)
+    columns = _reflected(columns + crop[:, 1:2] - PAD, width)
+    return x[index[:, None, None], rows[:, :, None], columns[:, None, :]]
+
+
+def _reflected(position, size):
+    """Positions outside 0 ... size - 1 mirrored at the first and last pixel, which are not repeated."""
+    position = position.abs()
+    return torch.where(position >= size, 2 * (size - 1) - position, position)

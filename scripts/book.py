@@ -1,0 +1,250 @@
+"""Execute the notebooks and build the book.
+
+    python scripts/book.py book                     execute what changed, then build the site from it
+    python scripts/book.py html                     build the site from the stored outputs
+    python scripts/book.py execute [NOTEBOOK ...]   execute (all) notebooks and store their outputs in place
+
+A notebook is executed again when its code, the library, a result record, a parameter file, the requirements or the
+Python version changed since its last execution. Everything that is made lies under _build: executed (notebooks with
+the key they were executed under), source (the tree that the site is built from), html (the site). Only `execute`
+writes to tracked files.
+"""
+
+import argparse
+import asyncio
+import copy
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "_build"
+AT_ONCE = 2
+CELL_TIMEOUT = 600  # seconds
+
+
+def notebooks():
+    """Every notebook that is a page of the book, relative to the repository's root."""
+    return sorted(path.relative_to(ROOT) for name in ("book", "notebooks") for path in (ROOT / name).glob("*.ipynb"))
+
+
+def fingerprint(paths):
+    """One hash over names and contents of files."""
+    total = hashlib.sha256()
+    for path in sorted(paths):
+        total.update(f"{path.relative_to(ROOT)}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def shared_inputs():
+    """The files, beside its own text, that a notebook's outputs depend on."""
+    library = [path for path in (ROOT / "mia_lib").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    records = [*(ROOT / "notebooks/results").glob("*.json"), *(ROOT / "notebooks/parameters").glob("*.yaml")]
+    return [*library, *records, ROOT / "requirements.txt"]
+
+
+def execution_key(notebook, shared):
+    """What decides whether a notebook is executed: its code cells with their tags, and everything shared."""
+    code = [(cell.source, cell.metadata.get("tags", [])) for cell in notebook.cells if cell.cell_type == "code"]
+    text = json.dumps([code, shared, sys.version_info[:2]])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def clean(notebook):
+    """Take out what would differ from run to run, so that stored notebooks change only where their content does."""
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
+        }
+    )
+    for cell in notebook.cells:
+        for noise in ("execution", "papermill"):
+            cell.metadata.pop(noise, None)
+    return notebook
+
+
+def with_outputs_of(notebook, executed):
+    """The notebook's own text with the outputs of an execution of the same code."""
+    pairs = zip(
+        (cell for cell in notebook.cells if cell.cell_type == "code"),
+        (cell for cell in executed.cells if cell.cell_type == "code"),
+        strict=True,
+    )
+    for cell, done in pairs:
+        cell.outputs, cell.execution_count = done.outputs, done.execution_count
+    return notebook
+
+
+async def execute_one(path, turn, bar, failures):
+    """Execute one notebook in its own folder; returns it with its outputs, or None after a failure."""
+    notebook = nbformat.read(ROOT / path, as_version=4)
+    async with turn:
+        if failures:
+            return None
+        begin = time.monotonic()
+        tqdm.write(f"    {path}: executing", file=sys.stdout)
+        client = NotebookClient(
+            notebook,
+            timeout=CELL_TIMEOUT,
+            kernel_name="python3",
+            resources={"metadata": {"path": str(ROOT / path.parent)}},
+            record_timing=False,
+            extra_arguments=["--log-level=40"],
+            on_cell_executed=lambda **_: bar.update(),
+        )
+        try:
+            await client.async_execute()
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+            failures.append(path)
+            tqdm.write(f"\n==> {path} failed\n{error}", file=sys.stdout)
+            return None
+        tqdm.write(f"    {path}: done in {time.monotonic() - begin:.0f} s", file=sys.stdout)
+    return clean(notebook)
+
+
+async def execute_all(paths, keep):
+    """Execute notebooks, AT_ONCE at a time, and hand each to `keep`; exits with 1 if one fails."""
+    cells = sum(
+        cell.cell_type == "code" and bool(cell.source.strip())
+        for path in paths
+        for cell in nbformat.read(ROOT / path, as_version=4).cells
+    )
+    failures, turn = [], asyncio.Semaphore(AT_ONCE)
+    with tqdm(total=cells, unit="cell", desc="    executing", disable=None) as bar:
+
+        async def run(path):
+            notebook = await execute_one(path, turn, bar, failures)
+            if notebook is not None:
+                keep(path, notebook)
+
+        await asyncio.gather(*map(run, paths))
+    if failures:
+        sys.exit(f"==> stopped: {', '.join(map(str, failures))} failed")
+
+
+def kernel_environment():
+    """What every kernel is started with: this tree's library, one thread, no progress lines, results in _build."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["MIA_PROGRESS"] = "off"
+    os.environ["MIA_RESULTS"] = str(BUILD / "results")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+
+
+def write(path, notebook):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    nbformat.write(notebook, part)
+    part.replace(path)
+
+
+def pages_and_keys():
+    """Every page that is a notebook, as it is now, and the key that it would be executed under."""
+    shared = fingerprint(shared_inputs())
+    pages = {path: nbformat.read(ROOT / path, as_version=4) for path in notebooks()}
+    return pages, {path: execution_key(page, shared) for path, page in pages.items()}
+
+
+def remember(path, notebook, key):
+    """Keep an executed notebook in _build/executed, with the key it was executed under."""
+    kept = copy.deepcopy(notebook)
+    kept.metadata["executed_under"] = key
+    write(BUILD / "executed" / path, kept)
+
+
+def remembered(path, key):
+    """The notebook as it was executed under this key, or None."""
+    kept = BUILD / "executed" / path
+    executed = nbformat.read(kept, as_version=4) if kept.is_file() else None
+    return executed if executed and executed.metadata.get("executed_under") == key else None
+
+
+def execute_changed():
+    """Bring _build/executed up to date; returns the pages, path to notebook, with their present outputs."""
+    pages, keys = pages_and_keys()
+    changed = [path for path in pages if remembered(path, keys[path]) is None]
+    print(f"==> executing {len(changed)} of {len(pages)} notebooks ({len(pages) - len(changed)} unchanged)", flush=True)
+    if changed:
+        kernel_environment()
+        asyncio.run(execute_all(changed, lambda path, notebook: remember(path, notebook, keys[path])))
+    return {path: with_outputs_of(page, remembered(path, keys[path])) for path, page in pages.items()}
+
+
+def assemble(pages):
+    """Lay out the tree that the site is built from; `pages` replaces notebooks of the repository."""
+    source = BUILD / "source"
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir(parents=True)
+    for name in ("_config.yml", "_toc.yml"):
+        shutil.copy2(ROOT / name, source / name)
+    shutil.copytree(ROOT / "book", source / "book", ignore=shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__"))
+    for path in notebooks():
+        (source / path).parent.mkdir(exist_ok=True)
+        if path in pages:
+            nbformat.write(pages[path], source / path)
+        else:
+            shutil.copy2(ROOT / path, source / path)
+    return source
+
+
+def build(pages):
+    """Build every page, a warning being an error, and say where the site is."""
+    source, html = assemble(pages), BUILD / "html"
+    files = [path for path in source.rglob("*") if path.is_file()]
+    files += [ROOT / "requirements.txt", ROOT / "scripts/book.py"]
+    built_from, now = BUILD / "html.built-from", fingerprint(files)
+    if built_from.is_file() and built_from.read_text() == now and (html / "index.html").is_file():
+        print("==> the site is up to date", flush=True)
+    else:
+        print("==> building the site", flush=True)
+        built_from.unlink(missing_ok=True)
+        shutil.rmtree(html, ignore_errors=True)
+        jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build"]
+        options = ["--path-output", str(ROOT), "-W", "--keep-going", "--all"]
+        done = subprocess.run([*jupyter_book, str(source), *options], cwd=ROOT)
+        if done.returncode:
+            sys.exit("==> stopped: the site was not built, see the warnings above")
+        built_from.write_text(now)
+    print(f"==> the book is ready, open in a browser: {html / 'index.html'}", flush=True)
+
+
+def store(names):
+    """Execute notebooks and store their outputs in place."""
+    chosen = [Path(name).resolve().relative_to(ROOT) for name in names] or notebooks()
+    unknown = [str(path) for path in chosen if path not in notebooks()]
+    if unknown:
+        sys.exit(f"==> not a notebook of the book: {', '.join(unknown)}")
+    print(f"==> executing {len(chosen)} notebooks and storing their outputs", flush=True)
+    keys = pages_and_keys()[1]
+
+    def keep(path, notebook):
+        write(ROOT / path, notebook)
+        remember(path, notebook, keys[path])
+
+    kernel_environment()
+    asyncio.run(execute_all(chosen, keep))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verb", choices=["book", "html", "execute"])
+    parser.add_argument("notebooks", nargs="*", help="for `execute`: which ones, default all")
+    given = parser.parse_args()
+    if given.verb == "execute":
+        store(given.notebooks)
+    else:
+        build(execute_changed() if given.verb == "book" else {})
+
+
+if __name__ == "__main__":
+    main()

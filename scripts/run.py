@@ -1,0 +1,283 @@
+"""Run one experiment notebook with one of its parameter files.
+
+    python scripts/run.py NOTEBOOK --data DATA --scale SCALE [--record] [--plain] [-p NAME VALUE ...]
+
+Executes notebooks/NOTEBOOK.ipynb with the values of notebooks/parameters/NOTEBOOK--DATA--SCALE.yaml and keeps the
+executed notebook and its result record as NOTEBOOK--DATA--SCALE in MIA_RESULTS (default: _build/results), or in
+notebooks/results with --record. -p changes one more parameter; VALUE is a JSON value or a plain word.
+
+--plain executes the code cells in this process, one after the other, on a machine that has no papermill. Only the
+record is kept then.
+"""
+
+import argparse
+import ast
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "_build"
+QUIET = 10  # seconds between two states of an updating line in a log file
+
+
+class Refused(Exception):
+    """Something that one clear line tells the user."""
+
+
+def parameter_file(notebooks, name, data, scale):
+    """The path of a parameter file, or a line that lists the files that exist."""
+    path = notebooks / "parameters" / f"{name}--{data}--{scale}.yaml"
+    if not (notebooks / f"{name}.ipynb").is_file():
+        there = sorted(found.stem for found in notebooks.glob("*.ipynb"))
+        raise Refused(f"NOTEBOOK: given {name!r}, expected one of {', '.join(there) or '(there is none)'}")
+    if not path.is_file():
+        there = sorted(found.stem.split("--", 1)[1] for found in path.parent.glob(f"{name}--*.yaml"))
+        listing = ", ".join(pair.replace("--", " ") for pair in there) or "(there is none)"
+        raise Refused(f"DATA SCALE: given {data} {scale}, expected one of: {listing}")
+    return path
+
+
+def literal(text):
+    """One value as it is typed: JSON where it is JSON, a plain word otherwise.
+
+    Examples
+    --------
+    >>> literal("0.1"), literal("[64, 32]"), literal("digits"), literal("true")
+    (0.1, [64, 32], 'digits', True)
+    """
+    text = text.strip()
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    if text in ("True", "False", "None"):
+        return {"True": True, "False": False, "None": None}[text]
+    return text.strip("'")
+
+
+def read_parameters(path):
+    """Names and values of a parameter file: lines `name: value`, value in JSON's form, `#` starts a comment.
+
+    The form is the part of YAML that needs no YAML library; a machine that only trains has none.
+    """
+    values = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        line = line.split(" #")[0].rstrip() if not line.startswith("#") else ""
+        if not line:
+            continue
+        name, colon, value = line.partition(":")
+        if not colon or not name.isidentifier() or name in values:
+            raise Refused(f"{path.name}, line {number}: given {line!r}, expected `name: value`, each name once")
+        values[name] = literal(value)
+    return values
+
+
+def parameter_cell(notebook):
+    """The one code cell that is tagged `parameters`."""
+    cells = [cell for cell in notebook["cells"] if "parameters" in cell["metadata"].get("tags", [])]
+    if len(cells) != 1:
+        raise Refused(f"the notebook has {len(cells)} cells tagged `parameters`, expected one")
+    return cells[0]
+
+
+def source_of(cell):
+    return cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+
+
+def defaults(notebook):
+    """Names and values that the notebook's `parameters` cell sets, as a dict."""
+    values = {}
+    for statement in ast.parse(source_of(parameter_cell(notebook))).body:
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+            raise Refused(f"the `parameters` cell, line {statement.lineno}: expected `name = literal`")
+        try:
+            values[statement.targets[0].id] = ast.literal_eval(statement.value)
+        except ValueError:
+            raise Refused(f"{statement.targets[0].id} in the `parameters` cell is not a literal") from None
+    return values
+
+
+def _same_kind(value, default):
+    """Whether a value may stand where the default stands; a whole number may stand for a real one."""
+    if default is None:
+        return True
+    if isinstance(default, float) and not isinstance(value, bool):
+        return isinstance(value, (int, float))
+    return type(value) is type(default)
+
+
+def check(given, known):
+    """Raise one clear line for a name the notebook does not know or a value of another type."""
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise Refused(f"unknown parameter {', '.join(unknown)}; known: {', '.join(known)}")
+    for name, value in given.items():
+        if not _same_kind(value, known[name]):
+            expected = type(known[name]).__name__
+            raise Refused(f"{name}: given {value!r}, expected a value of type {expected}, such as {known[name]!r}")
+
+
+def tidy(text):
+    """The executed notebook without paths of this machine, papermill's metadata and widget state."""
+    notebook = json.loads(text)
+    for unwanted in ("papermill", "widgets"):
+        notebook["metadata"].pop(unwanted, None)
+    for cell in notebook["cells"]:
+        cell["metadata"].pop("papermill", None)
+        cell["metadata"].pop("execution", None)
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            holders = [(output, "text")] + [(data, kind) for kind in data if kind.startswith("text/")]
+            for holder, key in holders:
+                if key in holder:
+                    holder[key] = _without_paths(holder[key])
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def _without_paths(text):
+    if isinstance(text, list):
+        return [_without_paths(line) for line in text]
+    return text.replace(f"{ROOT}/", "").replace(str(ROOT), ".").replace(str(Path.home()), "~")
+
+
+class _Terminal:
+    """Shows a notebook's updating lines on the terminal, where papermill alone would show nothing for hours."""
+
+    def __init__(self):
+        self.replaces, self.last = sys.stderr.isatty(), 0.0
+
+    def show(self, text, updating):
+        if self.replaces:
+            print(f"\r\033[K    {text}", end="", file=sys.stderr, flush=True)
+        elif not updating or time.monotonic() - self.last > QUIET:
+            print(f"    {text}", file=sys.stderr, flush=True)
+            self.last = time.monotonic()
+
+
+def _engine():
+    """A papermill engine that also shows the lines that `mia_lib.progress` updates in place."""
+    from papermill.clientwrap import PapermillNotebookClient
+    from papermill.engines import NBClientEngine
+
+    terminal = _Terminal()
+
+    class Client(PapermillNotebookClient):
+        def process_message(self, message, *more, **named):
+            content = message["content"]
+            if "display_id" in content.get("transient", {}) and "text/plain" in content.get("data", {}):
+                terminal.show(content["data"]["text/plain"], message["msg_type"] == "update_display_data")
+            return super().process_message(message, *more, **named)
+
+    class Engine(NBClientEngine):
+        @classmethod
+        def execute_managed_notebook(cls, nb_man, kernel_name, stdout_file=None, stderr_file=None, **_):
+            files = {"stdout_file": stdout_file, "stderr_file": stderr_file}
+            quiet = ["--log-level=50"]  # the kernel's own warnings about its sockets
+            options = {"timeout": None, "startup_timeout": 120, "extra_arguments": quiet}
+            return Client(nb_man, kernel_name=kernel_name, **options, **files).execute()
+
+    return Engine
+
+
+def run_with_papermill(source, target, values):
+    """Execute with papermill; the notebook so far is written to `target` after every cell."""
+    import papermill
+
+    papermill.engines.papermill_engines.register("with-progress", _engine())
+    try:
+        papermill.execute_notebook(
+            str(source),
+            str(target),
+            parameters=values,
+            cwd=str(source.parent),
+            engine_name="with-progress",
+            kernel_name="python3",
+            language="python",
+            progress_bar=False,
+            stdout_file=sys.stdout,
+            stderr_file=sys.stderr,
+        )
+    except papermill.exceptions.PapermillExecutionError as error:
+        message = str(error.evalue).strip().splitlines() or [""]
+        raise Refused(f"{error.ename}: {message[-1]} (the notebook so far: {_shown(target)})") from None
+
+
+def run_plain(source, values):
+    """Execute the code cells one after the other in one namespace, with the parameters replaced."""
+    os.environ.setdefault("MPLBACKEND", "agg")
+    os.chdir(source.parent)
+    sys.path.insert(0, str(ROOT))
+    notebook = json.loads(source.read_text(encoding="utf-8"))
+    parameters = parameter_cell(notebook)
+    namespace = {"__name__": "__main__", "display": lambda *shown: print(*shown, sep="\n")}
+    for number, cell in enumerate(notebook["cells"]):
+        if cell["cell_type"] != "code":
+            continue
+        code = "\n".join(line for line in source_of(cell).splitlines() if not line.startswith(("%", "!")))
+        tree = ast.parse(code)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        try:
+            exec(compile(tree, f"<cell {number}>", "exec"), namespace)
+            if last is not None:
+                value = eval(compile(ast.Expression(last.value), f"<cell {number}>", "eval"), namespace)
+                if value is not None:
+                    print(value, flush=True)
+        except Exception as error:
+            traceback.print_exc()
+            message = str(error).strip().splitlines() or [""]
+            raise Refused(f"cell {number}: {type(error).__name__}: {message[-1]}") from None
+        if cell is parameters:
+            namespace.update(values)
+
+
+def _shown(path):
+    """A path as short as it can be read from the repository's root."""
+    path = Path(path).resolve()
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
+def main(argv=None, notebooks=ROOT / "notebooks"):
+    """Run as from the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="run", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("notebook", metavar="NOTEBOOK", help="its name in notebooks/, without .ipynb")
+    parser.add_argument("--data", required=True, help="the data set in the name of the parameter file")
+    parser.add_argument("--scale", required=True, help="smoke, default, seeds or paper")
+    parser.add_argument("--record", action="store_true", help="keep the result in notebooks/results")
+    parser.add_argument("--plain", action="store_true", help="without papermill, in this process")
+    parser.add_argument("-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="one more value")
+    given = parser.parse_args(argv)
+    notebooks = Path(notebooks).resolve()
+    try:
+        values = read_parameters(parameter_file(notebooks, given.notebook, given.data, given.scale))
+        values.update({name: literal(value) for name, value in given.p})
+        source = notebooks / f"{given.notebook}.ipynb"
+        check(values, defaults(json.loads(source.read_text(encoding="utf-8"))))
+        results = Path(os.environ.get("MIA_RESULTS") or BUILD / "results")
+        results = (notebooks / "results" if given.record else results).resolve()
+        results.mkdir(parents=True, exist_ok=True)
+        os.environ["MIA_RESULTS"] = str(results)
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # two threads are slower; an executor adds processes
+        run_name = f"{given.notebook}--{given.data}--{given.scale}"
+        print(f"run: {run_name}, results to {_shown(results)}", flush=True)
+        if given.plain:
+            run_plain(source, values)
+        else:
+            unfinished = BUILD / "runs" / f"{run_name}.ipynb"
+            unfinished.parent.mkdir(parents=True, exist_ok=True)
+            run_with_papermill(source, unfinished, values)
+            kept = results / f"{run_name}.ipynb"
+            kept.write_text(tidy(unfinished.read_text(encoding="utf-8")), encoding="utf-8")
+            unfinished.unlink()
+            print(f"run: done, see {_shown(kept)}", flush=True)
+    except Refused as refused:
+        print(f"run: {given.notebook}: {refused}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,186 @@
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import pytest
+from matplotlib import colors
+from matplotlib import pyplot as plt
+
+from mia_lib import metrics, plots
+from mia_lib.intervals import Estimate
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    with matplotlib.rc_context():
+        yield
+    plt.close("all")
+
+
+def curve(n=400, shift=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    member = np.arange(n) < n // 2
+    return metrics.roc(rng.normal(size=n) + shift * member, member)
+
+
+def labels(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def draw(ax):
+    ax.figure.canvas.draw()
+    return ax
+
+
+FUNCTIONS = {
+    "roc": lambda **o: plots.roc(curve(), **o),
+    "histogram_pair": lambda **o: plots.histogram_pair([1.0, 2.0, 2.5], [0.0, 1.0], **o),
+    "gaussian_pair": lambda **o: plots.gaussian_pair([1.0, 2.0, 2.5], [0.0, 1.0], **o),
+    "estimates": lambda **o: plots.estimates(["a"], [Estimate(1, 0, 2)], **o),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_takes_and_returns_axes_without_title(name):
+    _, ax = plt.subplots()
+    before = len(plt.get_fignums())
+    assert FUNCTIONS[name](ax=ax) is ax
+    assert len(plt.get_fignums()) == before
+    assert FUNCTIONS[name]() is not ax
+    assert ax.get_title() == "" and ax.get_xlabel() != ""
+    draw(ax)
+
+
+def test_style():
+    plots.style()
+    cycle = plt.rcParams["axes.prop_cycle"].by_key()
+    assert len(set(cycle["color"])) == len(set(map(str, cycle["linestyle"]))) == len(cycle["color"]) == 7
+    assert plt.rcParams["figure.facecolor"] == "white"
+    # Each colour stands out on white: at least 2 to 1, and 3 to 1 for the two that carry most figures.
+    contrasts = [1.05 / (0.05 + luminance(c)) for c in cycle["color"]]
+    assert min(contrasts) > 2 and min(contrasts[:2]) > 3
+
+
+def luminance(color):
+    rgb = np.array(colors.to_rgb(color))
+    linear = np.where(rgb <= 0.03928, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_roc_draws_what_tpr_at_says(log):
+    one = curve()
+    ax = draw(plots.roc(one, log=log))
+    x, y = ax.lines[0].get_data()
+    for place, height in list(zip(x, y))[::37]:
+        assert height == one.tpr_at(place).value
+    assert np.isin(one.fpr[1:-1], x).all()
+    assert ax.get_xscale() == ax.get_yscale() == ("log" if log else "linear")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("false-positive rate", "true-positive rate")
+    chance, mark = ax.lines[1], ax.lines[2]
+    np.testing.assert_array_equal(*chance.get_data())
+    assert chance.get_label() == "chance"
+    assert one.resolvable(mark.get_xdata()[0] * 1.0001) and not one.resolvable(mark.get_xdata()[0] * 0.9999)
+    assert labels(ax) == ["chance", f"resolvable from {mark.get_xdata()[0]:.2g}"]
+
+
+def test_several_roc_curves():
+    plots.style()
+    ax = draw(plots.roc({"LOSS": curve(shift=0.2), "LiRA": curve(1000, shift=2)}))
+    assert len(ax.lines) == 4 and labels(ax)[:2] == ["LOSS", "LiRA"]
+    assert ax.lines[0].get_color() != ax.lines[1].get_color()
+    assert ax.lines[0].get_linestyle() != ax.lines[1].get_linestyle()
+    assert ax.get_xlim() == pytest.approx((0.5 / 500, 1))
+    with pytest.raises(ValueError, match="^curves: given none"):
+        plots.roc({})
+
+
+def test_roc_of_many_thresholds_stays_small():
+    ax = plots.roc(curve(200_000))
+    assert len(ax.lines[0].get_xdata()) <= 2 * plots.N_POINTS
+
+
+def test_roc_band():
+    one = curve()
+    rates = [0.5, 0.05, 0.1]
+    ax = draw(plots.roc(one, band=rates, delta=0.1))
+    (band,) = ax.collections
+    corners = band.get_paths()[0].vertices
+    for rate in rates:
+        estimate = one.tpr_at(rate, delta=0.1)
+        heights = corners[np.isclose(corners[:, 0], rate), 1]
+        assert heights.min() == pytest.approx(estimate.low) and heights.max() == pytest.approx(estimate.high)
+    with pytest.raises(ValueError, match="^fpr: given"):
+        plots.roc(one, band=[2.0])
+
+
+def test_histogram_pair():
+    members, nonmembers = np.array([1.0, 1.5, 2.0, 3.0]), np.array([0.0, 0.5, 1.0])
+    ax = draw(plots.histogram_pair(members, nonmembers, bins=6, signal="loss", unit="nat"))
+    filled = [patch for patch in ax.patches if patch.get_fill()]
+    assert len(filled) == 2 and labels(ax) == ["members", "non-members"]
+    for patch, values in zip(filled, (members, nonmembers)):
+        heights, edges, _ = patch.get_data()
+        assert (edges[0], edges[-1], len(edges)) == (0, 3, 7)
+        assert heights @ np.diff(edges) == pytest.approx(1)
+        np.testing.assert_allclose(heights, np.histogram(values, edges, density=True)[0])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("loss (nat)", "density (per nat)")
+    assert plots.histogram_pair(members, nonmembers).get_ylabel() == "density"
+
+
+def test_histogram_says_what_lies_outside_its_edges():
+    ax = plots.histogram_pair([0.5, 5.0], [0.5, 0.6], bins=[0.0, 1.0])
+    first, second = [patch.get_data()[0] for patch in ax.patches if patch.get_fill()]
+    assert first[0] == 0.5 and second[0] == 1
+
+
+def test_gaussian_pair():
+    rng = np.random.default_rng(0)
+    inside, outside = rng.normal(5, 1, 300), rng.normal(0, 2, 300)
+    ax = draw(plots.gaussian_pair(inside, outside, target=4.0))
+    assert labels(ax) == ["IN", "IN, fitted normal", "OUT", "OUT, fitted normal", "target"]
+    for line, values in zip(ax.lines, (inside, outside)):
+        x, y = line.get_data()
+        assert x[y.argmax()] == pytest.approx(values.mean(), abs=0.05)
+        assert y.max() == pytest.approx(1 / (values.std() * np.sqrt(2 * np.pi)), rel=1e-3)
+    assert list(ax.lines[2].get_xdata()) == [4, 4]
+    assert ax.get_xlabel() == "logit-scaled confidence (nat)" and ax.get_ylabel() == "density (per nat)"
+
+
+def test_gaussian_pair_without_spread():
+    ax = draw(plots.gaussian_pair([1.0, 1.0], [0.0, 1.0]))
+    assert len(ax.lines) == 1
+
+
+def test_estimates():
+    values = [Estimate(0.2, 0.1, 0.3), Estimate(0.5, 0.6, 0.7), Estimate(0.4, 0.4, 0.4)]
+    ax = draw(plots.estimates(["one", "two", "three"], values, truth=0.25, xlabel="advantage"))
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["one", "two", "three"]
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first one on top
+    segments = ax.collections[0].get_segments()
+    np.testing.assert_allclose([s[:, 0] for s in segments], [v[1:] for v in values])
+    np.testing.assert_allclose(ax.lines[1].get_xdata(), [0.2, 0.5, 0.4])
+    assert list(ax.lines[0].get_xdata()) == [0.25, 0.25] and labels(ax) == ["truth"]
+    assert ax.get_xlabel() == "advantage"
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: plots.histogram_pair([], [1.0]), "member_signal"),
+        (lambda: plots.histogram_pair([1.0], [np.nan]), "nonmember_signal"),
+        (lambda: plots.histogram_pair([1.0], [1.0], bins=0), "bins"),
+        (lambda: plots.histogram_pair([1.0], [1.0], bins=[1.0, 0.0]), "bins"),
+        (lambda: plots.gaussian_pair([], [1.0]), "in_signal"),
+        (lambda: plots.gaussian_pair([1.0], []), "out_signal"),
+        (lambda: plots.gaussian_pair([1.0], [1.0], target=np.nan), "target"),
+        (lambda: plots.estimates(["a", "b"], [Estimate(1, 0, 2)]), "labels"),
+        (lambda: plots.estimates([], []), "values"),
+        (lambda: plots.estimates(["a"], [Estimate(1, 0, 2)], truth="x"), "truth"),
+    ],
+)
+def test_refuses(call, name):
+    with pytest.raises(ValueError, match=f"^{name}: given .*, expected "):
+        call()
+    assert plt.get_fignums() == [] or name in ("bins", "target", "truth")
