@@ -1,6 +1,7 @@
 """Coverage of every interval and level of the test, by 1,000 simulations with known truth.
 
-An interval fails its test if it covers fewer than 927 times: the 0.1 % quantile of Bin(1000, 0.95). Conservative ones pass.
+An interval fails its test if it covers fewer than 927 times, the 0.1 % quantile of Bin(1000, 0.95). Conservative ones
+pass.
 """
 
 import numpy as np
@@ -54,7 +55,7 @@ def test_advantage_of_a_count_of_bins():
     assert covered >= LEAST
 
 
-@pytest.mark.parametrize("n1, n2, prior, shift, h", [(300, 300, 0.5, 0.0, 0.3), (200, 500, 0.3, 1.0, 0.3),
+@pytest.mark.parametrize("n1, n2, prior, shift, h", [(300, 300, 0.5, 0.0, 0.3), (400, 900, 0.4, 1.5, 0.3),
                                                      (300, 300, 0.5, 0.5, 0.05)])
 def test_advantage_of_a_kernel(n1, n2, prior, shift, h):
     # The smoothed densities are N(shift, 1 + h^2) and N(0, 1 + h^2).
@@ -64,7 +65,7 @@ def test_advantage_of_a_kernel(n1, n2, prior, shift, h):
     ends = np.array([bayes.KernelDensity(x, y, prior, h).advantage() for x, y in samples(3, n1, n2, shift)])
     assert ((ends[:, 1] <= truth + 1e-6) & (truth <= ends[:, 2] + 1e-6)).sum() >= LEAST
     assert ends[:, 0].mean() > truth - 2e-3
-    if shift == 1.0:
+    if shift == 1.5:
         assert (ends[:, 1] > abs(1 - 2 * prior)).mean() > 0.2  # the lower limit is not only the trivial one
 
 
@@ -111,7 +112,7 @@ def test_risk_of_bins(n1, n2, prior):
 
 
 def test_risk_of_a_bernoulli_mixture():
-    rates, weights, prior = np.array([[0.2, 0.7], [0.6, 0.4]]), (0.8, 0.3), 0.3
+    rates, weights, prior = np.array([[0.2, 0.7], [0.6, 0.4]]), (0.9, 0.1), 0.4
     bits = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     component = np.array([[np.prod(np.where(b == 1, r, 1 - r)) for b in bits] for r in rates])
     p, q = (w * component[1] + (1 - w) * component[0] for w in weights)
@@ -125,8 +126,8 @@ def test_risk_of_a_bernoulli_mixture():
         low, high = query.risk_interval(bits)
         covered += (low <= f) & (f <= high)
         estimate = query.advantage()
-        advantage += estimate.low <= truth <= estimate.high
-    assert covered.min() >= LEAST and advantage >= LEAST
+        advantage += estimate.low <= truth + 1e-9 and truth <= estimate.high + 1e-9
+    assert truth > 0.21 and covered.min() >= LEAST and advantage >= LEAST
 
 
 def test_risk_of_a_kernel_covers_the_smoothed_query_and_not_the_query_itself():
