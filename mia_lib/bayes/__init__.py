@@ -17,15 +17,9 @@ from mia_lib.bayes.estimators import (
     sign_split_advantage,
     split_advantage,
 )
-from mia_lib.bayes.generalized import (
-    average_risk_interval,
-    generalized_advantage,
-    generalized_risk,
-    generalized_risk_interval,
-    heuristic_advantage,
-    optimal_threshold,
-)
+from mia_lib.bayes.generalized import generalized_advantage, heuristic_advantage, optimal_threshold
 from mia_lib.bayes.histogram import Histogram, bin_edges
+from mia_lib.bayes.individual import average_risk_interval, generalized_risk, generalized_risk_interval
 from mia_lib.bayes.kernel import KernelDensity
 
 __all__ = [
