@@ -270,3 +270,10 @@ def test_bad_input(rng):
         bayes.generalized_risk(metrics.accuracy(), [1.5], 0.5)
     with pytest.raises(ValueError, match="outside the support"):
         bayes.average_risk_interval(metrics.accuracy(), bayes.Histogram(x, y), [99.0], y, 0.5)
+
+
+def test_one_box_as_numbers():
+    box = (0.2, 0.4, 0.1, 0.3, 0.5, 0.5)
+    low, high = bayes.generalized_risk_interval(metrics.accuracy(), *box)
+    arrays = bayes.generalized_risk_interval(metrics.accuracy(), *([number] for number in box[:4]), *box[4:])
+    assert low.shape == high.shape == () and (low, high) == (arrays[0][0], arrays[1][0])

@@ -322,3 +322,13 @@ def test_a_missing_gpu_is_an_error_and_auto_falls_back():
 
 def test_public_names():
     assert train.Classifier is Classifier
+
+
+@pytest.mark.parametrize("recipe", [Classifier(hidden=(6, 5), epochs=2), Classifier(model="cnn", epochs=1, batch_size=16)])
+def test_features_are_what_the_last_layer_reads(recipe):
+    rng = np.random.default_rng(0)
+    x, y = rng.random((40, 12, 12), dtype=np.float32), np.arange(40) % 3
+    state = recipe(x, y, rng.random((2, 40)) < 0.5, [np.random.default_rng(s) for s in (1, 2)])
+    features = recipe.features(state, x)
+    by_hand = np.einsum("knw,kcw->knc", features, state["head.weight"]) + state["head.bias"][:, None]
+    np.testing.assert_allclose(by_hand, recipe.logits(state, x), atol=1e-5)

@@ -60,9 +60,9 @@ def generalized_risk_interval(metric, p_low, p_high, q_low, q_high, prior, thres
     Parameters
     ----------
     metric : metrics.Metric
-    p_low, p_high : array_like (n,)
+    p_low, p_high : float or array_like (n,)
         Limits of P(signal | member), 0 <= low <= high; for densities per unit volume.
-    q_low, q_high : array_like (n,)
+    q_low, q_high : float or array_like (n,)
         The same for non-members.
     prior : float
         p = Pr(member), in (0, 1).
@@ -71,7 +71,7 @@ def generalized_risk_interval(metric, p_low, p_high, q_low, q_high, prior, thres
 
     Returns
     -------
-    low, high : float64 arrays (n,)
+    low, high : float64, (n,) or () like the limits
         Infimum and supremum: at the threshold the risk may jump, and the end is then approached without being reached.
 
     Raises
@@ -98,14 +98,15 @@ def generalized_risk_interval(metric, p_low, p_high, q_low, q_high, prior, thres
     check_metric(metric)
     p, t = checks.prior(prior), checks.number("threshold", threshold)
     names = ("p_low", "p_high", "q_low", "q_high")
-    limits = [checks.real_array(name, limit, ndim=1, empty=True)
+    limits = [checks.real_array(name, limit, ndim=(0, 1), empty=True)
               for name, limit in zip(names, (p_low, p_high, q_low, q_high))]
     for name, limit in zip(names, limits):
         if limit.shape != limits[0].shape:
             checks.fail(name, f"shape {limit.shape}", f"shape {limits[0].shape} as p_low")
         if (limit < 0).any():
             checks.fail(name, f"{limit.min():g}", "at least 0")
-    x_low, x_high, y_low, y_high = limits
+    shape = limits[0].shape
+    x_low, x_high, y_low, y_high = (np.atleast_1d(limit) for limit in limits)
     for name, low, high in (("p_low", x_low, x_high), ("q_low", y_low, y_high)):
         if (low > high).any():
             checks.fail(name, f"{(low > high).sum()} limits above the upper ones", "low <= high")
@@ -128,7 +129,7 @@ def generalized_risk_interval(metric, p_low, p_high, q_low, q_high, prior, thres
             value = np.divide(top, bottom, out=np.zeros(low.shape), where=exists)
             low = np.where(exists, np.minimum(low, value), low)
             high = np.where(exists, np.maximum(high, value), high)
-    return low, high
+    return low.reshape(shape), high.reshape(shape)
 
 
 def average_risk_interval(metric, query, member_signal, nonmember_signal, threshold, delta=0.05):

@@ -32,15 +32,32 @@ def train(recipe, x, y, members, rngs, n_classes):
 
 def logits(recipe, state, x):
     """Outputs of each network in evaluation mode, (k, n, K) float32."""
+    return _evaluated(recipe, state, x, lambda net, images: net(images))
+
+
+def features(recipe, state, x):
+    """What each network's last layer reads, in evaluation mode, (k, n, width) float32."""
+    seen = []
+
+    def inputs_of_head(net, images):
+        handle = net.head.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+        net(images)
+        handle.remove()
+        return seen.pop()
+
+    return _evaluated(recipe, state, x, inputs_of_head)
+
+
+def _evaluated(recipe, state, x, outputs):
+    """`outputs(network, images)` of every network for all of x, stacked as float32."""
     n_models, n_classes = state["head.weight"].shape[:2]
-    out = np.empty((n_models, len(x), n_classes), np.float32)
-    net = _network(recipe, x, n_classes, None).eval()
+    net, found = _network(recipe, x, n_classes, None).eval(), []
     for k in range(n_models):
         net.load_state_dict({name: torch.from_numpy(np.asarray(array[k])) for name, array in state.items()})
         with torch.no_grad(), _mixed(recipe, x.device):
-            parts = [net(_batch(recipe, x[start : start + 4096])) for start in range(0, len(x), 4096)]
-        out[k] = torch.cat(parts).float().cpu().numpy()
-    return out
+            parts = [outputs(net, _batch(recipe, x[start : start + 4096])) for start in range(0, len(x), 4096)]
+        found.append(torch.cat(parts).float().cpu().numpy())
+    return np.stack(found)
 
 
 def _network(recipe, x, n_classes, rng):

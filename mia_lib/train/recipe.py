@@ -232,6 +232,25 @@ class Classifier:
         with torch.backends.cudnn.flags(enabled=True, benchmark=True):
             return looped.logits(self, state, data)
 
+    def features(self, state, x):
+        """What the last layer of trained models reads: the white-box view of an example, in evaluation mode.
+
+        Parameters
+        ----------
+        state : dict
+            As the call returned it, k models.
+        x : (n, ...) array
+            Examples of the shape that the models were trained on.
+
+        Returns
+        -------
+        (k, n, width) float32 array
+            Activations of the layer before `head`.
+        """
+        data = self._on_device(_inputs("x", x))
+        with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+            return looped.features(self, state, data)
+
     def normalised(self, x):
         """(x - center) / scale in the type of the weights, for a tensor of any shape."""
         bytes_of_image = x.dtype == torch.uint8 and x.ndim > 2
