@@ -67,6 +67,15 @@ def _counts(successes, trials):
     return successes, trials
 
 
+def _once_each(limit, successes, trials):
+    """`limit(k, m)` of every pair, computed once for pairs that repeat, as the counts of bins do for their examples."""
+    width = trials.max() + 1
+    if successes.size < 1_000 or width > 2**26:  # too few to gain, or pairs that one float64 cannot name exactly
+        return limit(successes, trials)
+    names, place = np.unique(trials * width + successes, return_inverse=True)
+    return limit(names % width, names // width)[place.reshape(successes.shape)]
+
+
 def clopper_pearson_lower(successes, trials, delta=0.05):
     """One-sided lower Clopper-Pearson limit of a probability.
 
@@ -97,10 +106,13 @@ def clopper_pearson_lower(successes, trials, delta=0.05):
     >>> bool(abs(clopper_pearson_lower(10, 10, 0.05) - 0.05 ** 0.1) < 1e-12)
     True
     """
-    k, m = _counts(successes, trials)
     delta = checks.delta(delta)
-    inner = special.betaincinv(np.maximum(k, 1), m - k + 1, delta)
-    return np.where(k == 0, 0.0, np.where(k == m, delta ** (1 / m), inner))
+
+    def limit(k, m):
+        inner = special.betaincinv(np.maximum(k, 1), m - k + 1, delta)
+        return np.where(k == 0, 0.0, np.where(k == m, delta ** (1 / m), inner))
+
+    return _once_each(limit, *_counts(successes, trials))
 
 
 def clopper_pearson_upper(successes, trials, delta=0.05):
@@ -133,11 +145,14 @@ def clopper_pearson_upper(successes, trials, delta=0.05):
     >>> print(f"{clopper_pearson_upper(0, 2995, 0.05):.6f}")
     0.001000
     """
-    k, m = _counts(successes, trials)
     delta = checks.delta(delta)
-    # The complement is asked for directly: 1 - delta would lose a small delta to rounding.
-    inner = special.betainccinv(k + 1, np.maximum(m - k, 1), delta)
-    return np.where(k == m, 1.0, np.where(k == 0, -np.expm1(np.log(delta) / m), inner))
+
+    def limit(k, m):
+        # The complement is asked for directly: 1 - delta would lose a small delta to rounding.
+        inner = special.betainccinv(k + 1, np.maximum(m - k, 1), delta)
+        return np.where(k == m, 1.0, np.where(k == 0, -np.expm1(np.log(delta) / m), inner))
+
+    return _once_each(limit, *_counts(successes, trials))
 
 
 def clopper_pearson(successes, trials, delta=0.05):

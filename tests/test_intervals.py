@@ -199,3 +199,14 @@ def test_mcdiarmid_holds_about_the_expectation():
 def test_mcdiarmid_refuses(arguments, name):
     with pytest.raises(ValueError, match=f"^{name}: given "):
         intervals.mcdiarmid(*arguments)
+
+
+def test_pairs_that_repeat_are_the_same_as_alone():
+    rng = np.random.default_rng(8)
+    trials = rng.integers(1, 40, size=(50, 60))
+    successes = rng.binomial(trials, 0.5)
+    low, high = intervals.clopper_pearson(successes, trials)
+    for i in range(0, 50, 7):
+        for j in range(0, 60, 11):
+            alone = intervals.clopper_pearson(successes[i, j], trials[i, j])
+            assert (low[i, j], high[i, j]) == (alone[0], alone[1])

@@ -91,6 +91,9 @@ def clopper_pearson(rng, n=100_000, asked=1_000):
     trials = rng.integers(1, 5_000, size=n)
     successes = rng.binomial(trials, rng.random(n))
     row("all different", lambda: intervals.clopper_pearson(successes, trials), successes, trials)
+    trials = np.full(n, 5_000)
+    successes = rng.binomial(trials, rng.random(n))
+    row("of 5,000 trials each", lambda: intervals.clopper_pearson(successes, trials), successes, trials)
     # As risks are judged: every example has the limits of its bin, here for two likelihoods at once.
     signal = rng.normal(size=n)
     query = bayes.Histogram(signal, signal)
