@@ -58,7 +58,7 @@ def execute(here, name, **changes):
     return {row["what"]: row for row in results.read(here / "MIA_RESULTS" / f"risk_scores--{name}--paper.json")["rows"]}
 
 
-SMALL = {"n_members": 150, "shadow_sizes": [100, 150], "epochs": 3, "attack_epochs": 2}
+SMALL = {"n_members": 150, "shadow_sizes": [100, 150], "epochs": 8, "attack_epochs": 2, "batch_size": 16}
 
 
 @pytest.mark.parametrize("make", [purchase100, texas100], ids=lambda make: make.__name__)
