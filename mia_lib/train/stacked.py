@@ -16,12 +16,12 @@ import torch
 from mia_lib import models
 from mia_lib.train import batches
 
-CACHE_BYTES = 16 * 2**20  # weights, velocity, gradient and activations of a stack should stay in a core's share of cache
+CACHE_BYTES = 8 * 2**20  # weights, velocity, gradient and activations of a stack should stay in a core's share of cache
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # Adam's usual constants, torch's defaults
 
 
 def stack_size(recipe, sizes, batch, device):
-    """How many models to train at once: what fits into the cache, 4 to 128; on a GPU 1,024.
+    """How many models to train at once: what fits into the cache, 1 to 128; on a GPU 1,024.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def stack_size(recipe, sizes, batch, device):
     parameters = sum(before * after for before, after in zip(sizes, sizes[1:]))
     activations = batch * (sizes[0] + 3 * sum(sizes[1:]))
     item = 8 if recipe.dtype == "float64" else 4
-    return int(np.clip(CACHE_BYTES // (item * (3 * parameters + activations)), 4, 128))
+    return int(np.clip(CACHE_BYTES // (item * (3 * parameters + activations)), 1, 128))
 
 
 def train(recipe, x, y, members, rngs, n_classes):
