@@ -16,7 +16,7 @@ from mia_lib import checks
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
 
-def mlp(input_shape, n_classes, hidden=(128,), activation="tanh"):
+def mlp(input_shape, n_classes, hidden=(128,), activation="tanh", dropout=0.0):
     """Fully connected layers with one activation between each two.
 
     Parameters
@@ -28,6 +28,8 @@ def mlp(input_shape, n_classes, hidden=(128,), activation="tanh"):
     hidden : sequence of int
         Width of each hidden layer; empty gives multinomial logistic regression.
     activation : {"tanh", "relu"}
+    dropout : float
+        Probability, in [0, 1), with which training sets each hidden activation to zero.
 
     Returns
     -------
@@ -44,11 +46,14 @@ def mlp(input_shape, n_classes, hidden=(128,), activation="tanh"):
     9610
     """
     checks.choice("activation", activation, ACTIVATIONS)
+    checks.number("dropout", dropout, 0, 1, open_high=True)
     sizes = [int(np.prod(input_shape)), *(checks.integer("hidden", width, 1) for width in hidden)]
     net = nn.Sequential(nn.Flatten())
     for i, (before, after) in enumerate(zip(sizes, sizes[1:])):
         net.add_module(f"layer{i}", nn.Linear(before, after))
         net.add_module(f"activation{i}", ACTIVATIONS[activation]())
+        if dropout:
+            net.add_module(f"dropout{i}", Dropout(dropout))
     net.add_module("head", _Head(sizes[-1], n_classes))
     return net
 
@@ -308,6 +313,37 @@ def _initialise(module, rng):
 
 def _conv3(before, after, stride=1):
     return nn.Conv2d(before, after, 3, stride=stride, padding=1, bias=False)
+
+
+class Dropout(nn.Module):
+    """Inverted dropout that draws from a generator of its own, so that torch's global state is never touched.
+
+    Parameters
+    ----------
+    rate : float
+        Probability with which training sets an entry to zero; the others are divided by 1 - rate.
+
+    Notes
+    -----
+    Set ``generator``, a torch.Generator on the network's device, before training. Taught in book/defenses.ipynb.
+
+    Examples
+    --------
+    >>> layer = Dropout(0.5)
+    >>> layer.generator = torch.Generator().manual_seed(0)
+    >>> sorted(set(layer(torch.ones(100)).tolist())), layer.eval()(torch.ones(2)).tolist()
+    ([0.0, 2.0], [1.0, 1.0])
+    """
+
+    def __init__(self, rate):
+        super().__init__()
+        self.rate, self.generator = rate, None
+
+    def forward(self, x):
+        if not self.training:
+            return x
+        kept = torch.empty_like(x).bernoulli_(1 - self.rate, generator=self.generator)
+        return x * kept / (1 - self.rate)
 
 
 class _Head(nn.Linear):

@@ -97,15 +97,18 @@ def _initial(sizes, rngs, like):
     return weights, [bias[:, None, :] for bias in biases[:-1]] + [biases[-1][:, :, None]]
 
 
-def _blocks(recipe, members, rngs, batch, n_steps, like):
+def _blocks(recipe, members, rngs, batch, like):
     """For each step the indices (K B,), and minus the learning rates (K, 1, 1)."""
     streams = [batches.Stream(ids, rng) for ids, rng in zip(members, rngs)]
-    total, block = int(n_steps.max()), batches.block_steps(batch)
+    n_steps = np.array([batches.step_count(recipe, len(ids)) for ids in members])
+    made = np.array([batches.steps_made(recipe, len(ids)) for ids in members])
+    total, block = int(made.max()), batches.block_steps(batch)
     for start in range(0, total, block):
         count = min(block, total - start)
         plan = np.stack([stream.take(count * batch).reshape(count, batch) for stream in streams], axis=1)
         plan = torch.from_numpy(plan.reshape(count, -1)).to(like.device)
-        rates = batches.learning_rates(recipe, np.arange(start, start + count)[:, None], n_steps[None, :])
+        steps = np.arange(start, start + count)[:, None]
+        rates = np.where(steps < made, batches.learning_rates(recipe, steps, n_steps), 0.0)
         rates = torch.from_numpy(-rates).to(like.device, like.dtype)[:, :, None, None]
         yield from zip(plan, rates)
 
@@ -115,7 +118,6 @@ def _train_stack(recipe, x, y, members, rngs, sizes, batch):
     n_models, n_layers, n_classes = len(members), len(sizes) - 1, sizes[-1]
     tanh = recipe.activation == "tanh"
     weights, biases = _initial(sizes, rngs, x)
-    n_steps = np.array([batches.step_count(recipe, len(ids)) for ids in members])
     update = _adam(recipe, weights, biases) if recipe.optimizer == "adam" else _sgd(recipe, weights, biases)
 
     inputs = x.new_empty(n_models * batch, sizes[0])
@@ -131,7 +133,7 @@ def _train_stack(recipe, x, y, members, rngs, sizes, batch):
     minus_one = x.new_full((), -1.0)
     factor = 2 if tanh else 1
 
-    for step, (index, rates) in enumerate(_blocks(recipe, members, rngs, batch, n_steps, x)):
+    for step, (index, rates) in enumerate(_blocks(recipe, members, rngs, batch, x)):
         torch.index_select(x, 0, index, out=inputs)
         torch.index_select(y, 0, index, out=labels)
         for i, out in enumerate(hidden):
