@@ -216,6 +216,21 @@ def test_another_reference_is_another_fit(tmp_path):
         shadow.train(other, X, Y, MEMBERS, tmp_path / "a", seed=1)
 
 
+@pytest.mark.parametrize("stacked", [True, False])
+def test_glorot_start(stacked):
+    """No step is taken, to speak of: what comes out is how the network started."""
+    recipe = Classifier(hidden=(300, 200), init="glorot", learning_rate=1e-12, momentum=0.0, epochs=1, stacked=stacked)
+    state = recipe(X, Y, MEMBERS[:1], generators(1))
+    for name, n_in, n_out in (("layer0", 7, 300), ("layer1", 300, 200), ("head", 200, 4)):
+        weight, bound = state[f"{name}.weight"], np.sqrt(6 / (n_in + n_out))
+        assert 0.98 * bound < np.abs(weight).max() <= bound * (1 + 1e-6)
+        error = bound**2 * np.sqrt(4 / 45 / weight.size)  # of the mean square of uniform numbers
+        assert abs(weight.var() - bound**2 / 3) < 4 * error
+        assert np.abs(state[f"{name}.bias"]).max() < 1e-9
+    other = dataclasses.replace(recipe, init="fan-in")(X, Y, MEMBERS[:1], generators(1))
+    assert np.abs(other["layer1.weight"]).max() <= 1 / np.sqrt(300) * (1 + 1e-6)
+
+
 RUN = (X, Y, MEMBERS, generators(3))
 
 
@@ -240,6 +255,8 @@ RUN = (X, Y, MEMBERS, generators(3))
         (lambda: Classifier(dropout=1.0), "dropout: given 1.0"),
         (lambda: Classifier(model="cnn", dropout=0.1), "dropout: given 0.1"),
         (lambda: Classifier(dropout=0.1, stacked=True), "stacked: given True"),
+        (lambda: Classifier(init="he"), "init: given 'he'"),
+        (lambda: models.build("mlp", (4,), 2, init="he"), "init: given 'he'"),
         (lambda: models.mlp((4,), 2, dropout=-0.1), "dropout: given -0.1"),
     ],
 )

@@ -81,10 +81,10 @@ def _evaluated(recipe, state, x, outputs):
 def _network(recipe, x, n_classes, rng):
     shape = tuple(x.shape[1:])
     if recipe.model == "mlp":
-        options = {"hidden": recipe.hidden, "activation": recipe.activation, "dropout": recipe.dropout}
+        options = {"hidden": recipe.hidden, "activation": recipe.activation, "dropout": recipe.dropout, "init": recipe.init}
         net = models.build("mlp", shape, n_classes, rng, **options)
     else:
-        net = models.build(recipe.model, (shape[2], *shape[:2]), n_classes, rng, **recipe.options)
+        net = models.build(recipe.model, (shape[2], *shape[:2]), n_classes, rng, init=recipe.init, **recipe.options)
     return net.to(x.device, recipe.torch_dtype, memory_format=torch.channels_last)
 
 

@@ -27,6 +27,8 @@ class Classifier:
         Of "mlp".
     dropout : float
         Of "mlp": the probability, in [0, 1), with which training sets each hidden activation to zero.
+    init : {"fan-in", "glorot"}
+        How linear layers start (see `models.linear_weights`).
     options : dict
         Keywords of the other architectures (see `models`), such as ``{"depth": 28, "width": 2}``.
     n_classes : int, optional
@@ -92,6 +94,7 @@ class Classifier:
     hidden: tuple = (128,)
     activation: str = "tanh"
     dropout: float = 0.0
+    init: str = "fan-in"
     options: dict = field(default_factory=dict)
     n_classes: int | None = None
     epochs: float = 50
@@ -121,6 +124,7 @@ class Classifier:
             checks.fail("hidden", repr(self.hidden), "a sequence of widths, such as (128,)")
         object.__setattr__(self, "hidden", hidden)  # a list from a parameter file is as good as a tuple
         checks.choice("activation", self.activation, models.ACTIVATIONS)
+        checks.choice("init", self.init, ("fan-in", "glorot"))
         checks.number("dropout", self.dropout, 0, 1, open_high=True)
         if self.dropout and self.model != "mlp":
             checks.fail("dropout", repr(self.dropout), f"0 for {self.model!r}; only 'mlp' has it")

@@ -85,13 +85,13 @@ def _named(weights, biases):
     return arrays
 
 
-def _initial(sizes, rngs, like):
+def _initial(recipe, sizes, rngs, like):
     """Weights (K, outputs, inputs) of each layer; biases (K, 1, width) of hidden layers, (K, classes, 1) of the last."""
     weights = [like.new_empty(len(rngs), after, before) for before, after in zip(sizes, sizes[1:])]
     biases = [like.new_empty(len(rngs), after) for after in sizes[1:]]
     for k, rng in enumerate(rngs):
         for weight, bias in zip(weights, biases):
-            w, b = models.linear_weights(weight.shape[2], weight.shape[1], rng)
+            w, b = models.linear_weights(weight.shape[2], weight.shape[1], rng, recipe.init)
             weight[k].copy_(torch.from_numpy(w))
             bias[k].copy_(torch.from_numpy(b))
     return weights, [bias[:, None, :] for bias in biases[:-1]] + [biases[-1][:, :, None]]
@@ -117,7 +117,7 @@ def _blocks(recipe, members, rngs, batch, like):
 def _train_stack(recipe, x, y, members, rngs, sizes, batch):
     n_models, n_layers, n_classes = len(members), len(sizes) - 1, sizes[-1]
     tanh = recipe.activation == "tanh"
-    weights, biases = _initial(sizes, rngs, x)
+    weights, biases = _initial(recipe, sizes, rngs, x)
     update = _adam(recipe, weights, biases) if recipe.optimizer == "adam" else _sgd(recipe, weights, biases)
 
     inputs = x.new_empty(n_models * batch, sizes[0])
