@@ -2,11 +2,13 @@
 
 `Classifier` is a recipe: call it with data, training sets and generators and it returns the weights of all models.
 `recipe` holds the choices, `batches` who sees which example when, `stacked` many MLPs as batched matrix products with a
-hand-written backward pass, `looped` any network with autograd, one after the other.
+hand-written backward pass, `looped` any network with autograd, one after the other, `regularized` the defences that change
+what is minimised.
 
-Taught in book/lira.ipynb.
+Taught in book/lira.ipynb and book/defenses.ipynb.
 """
 
 from mia_lib.train.recipe import Classifier
+from mia_lib.train.regularized import AdversarialRegularization, Distillation, epoch_logits
 
-__all__ = ["Classifier"]
+__all__ = ["AdversarialRegularization", "Classifier", "Distillation", "epoch_logits"]
