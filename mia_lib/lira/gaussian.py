@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import log_ndtr
 
-from mia_lib import checks
+from mia_lib import checks, model_checks
 from mia_lib.lira import inputs
 
 # The smallest variance of a fitted Gaussian: this share of the global one, and never below the second number.
@@ -106,14 +106,14 @@ def offline(target, shadow, shadow_member, variance="per-example", center="mean"
 def _fitted(target, shadow, shadow_member, options, sides):
     """Target (n, Q, 1) and, for each side, (center, variance) with axes example, query, 1; None if not asked for."""
     x = checks.real_array("target", target, (1, 2))
-    inputs.check_finite("target", x)
-    shadow = inputs.signals("shadow", shadow, (x.ndim + 1,))
+    model_checks.bounded("target", x)
+    shadow = model_checks.signals("shadow", shadow, (x.ndim + 1,))
     if shadow.shape[1:] != x.shape:
         checks.fail("shadow", f"shape {shadow.shape}", f"shape (S, {', '.join(map(str, x.shape))})")
     member = checks.boolean_array("shadow_member", shadow_member, shape=shadow.shape[:2])
-    inputs.check_counts("shadow_member", member, 2, sides, "two models")
+    model_checks.counts("shadow_member", member, 2, sides, "two models")
     x, shadow = x.reshape(len(x), -1), shadow.reshape(*shadow.shape[:2], -1)
-    inputs.refuse_copy("shadow", x, shadow, np.arange(len(shadow)), "the target's")
+    model_checks.refuse_copy("shadow", x, shadow, np.arange(len(shadow)), "the target's")
     fits = {side: np.empty((3, *x.shape)) for side in sides}
     for rows, _, groups in inputs.blocks("shadow", shadow, member):
         for side, values in zip(("IN", "OUT"), groups):
