@@ -1,4 +1,4 @@
-"""Attacks that put each example on a scale of its own, read off the shadow models, without a likelihood.
+"""Attacks that put each example, or each class, on a scale of its own, read off the shadow models, without a likelihood.
 
 All take any signal that is larger for members, such as minus the loss or the logit-scaled confidence. For every model in
 turn as the target, ``lira.leave_one_out(signals, member, attack=attacks.midpoint)`` scores all of them at once.
@@ -6,7 +6,9 @@ turn as the target, ``lira.leave_one_out(signals, member, attack=attacks.midpoin
 
 import numpy as np
 
+from mia_lib import checks
 from mia_lib.attacks import inputs
+from mia_lib.attacks.thresholds import class_thresholds
 
 
 def midpoint(target, shadow, shadow_member):
@@ -159,3 +161,64 @@ def _quantile_every_target(signals, member):
 
 
 reference_quantile.every_target = _quantile_every_target
+
+
+def class_calibrated(target, shadow, shadow_member, labels):
+    """Signal minus the threshold of the example's class, found on shadow models.
+
+    The attack of Song and Mittal 2021, with one threshold for each class, as a score that can be ranked (Carlini et al. 2022,
+    section V-C). Assumes shadow models whose members are known, and that classes differ in difficulty, while the
+    examples of one class do not.
+
+    Parameters
+    ----------
+    target : array (n,)
+        The target model's signal, larger for members; finite. Song and Mittal's is
+        ``-signals.modified_entropy(logits, labels)``.
+    shadow : array (S, n)
+        The same signal of S shadow models, the target not among them; one is enough.
+    shadow_member : bool array (S, n)
+        True where example i trained shadow model s.
+    labels : array (n,)
+        The class of each example, whole numbers from 0 on.
+
+    Returns
+    -------
+    float64 array (n,)
+        In the signal's unit; at least 0 where the attack says "member". Larger means more likely a member.
+
+    Raises
+    ------
+    ValueError
+        Wrong shapes, signals that are not finite, a class without members or without non-members among the shadow models, a
+        target that is among the shadow models.
+
+    Notes
+    -----
+    With ``lira.leave_one_out`` the shadow model of each target is the next one, and the first for the last: thresholds of
+    classes need no more. Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> class_calibrated([0.7, 0.7], [[0.9, 0.4], [0.3, 0.2]], [[True, True], [False, False]], [0, 1]).round(3)
+    array([-0.2,  0.3])
+    """
+    target, shadow, member = inputs.one_target(target, shadow, shadow_member, ())
+    labels = checks.labels("labels", labels, len(target))
+    return target - _of_each(class_thresholds(shadow.ravel(), np.tile(labels, len(shadow)), member.ravel()), labels)
+
+
+def _class_every_target(signals, member, labels):
+    signals = inputs.one_query(signals)
+    labels = checks.labels("labels", labels, signals.shape[1])
+    thresholds = [_of_each(class_thresholds(values, labels, who), labels) for values, who in zip(signals, member)]
+    return signals - np.roll(thresholds, -1, axis=0)
+
+
+class_calibrated.every_target = _class_every_target
+
+
+def _of_each(thresholds, labels):
+    table = np.zeros(max(thresholds) + 1)
+    table[list(thresholds)] = list(thresholds.values())
+    return table[labels]

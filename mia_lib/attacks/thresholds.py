@@ -3,7 +3,6 @@
 import numpy as np
 
 from mia_lib import checks, signals
-from mia_lib.attacks import inputs
 
 
 def loss(logits, labels):
@@ -81,7 +80,9 @@ def class_thresholds(score, labels, member):
     score = checks.real_array("score", score, 1)
     labels = checks.labels("labels", labels, len(score))
     member = checks.boolean_array("member", member, shape=score.shape)
-    order = np.lexsort((-score, labels))
+    order = np.argsort(-score)  # equal scores stand together, in whichever order
+    narrow = labels.astype(np.uint16) if labels.max() < 2**16 else labels  # numpy sorts short integers by radix
+    order = order[np.argsort(narrow[order], kind="stable")]
     score, labels, member = score[order], labels[order], member[order]
     classes, start, size = np.unique(labels, return_index=True, return_counts=True)
     members = np.add.reduceat(member.astype(np.int64), start)
@@ -105,62 +106,38 @@ def class_thresholds(score, labels, member):
     return dict(zip(classes.tolist(), score[best[first]].tolist()))
 
 
-def class_calibrated(target, shadow, shadow_member, labels):
-    """Signal minus the threshold of the example's class, found on shadow models.
-
-    The attack of Song and Mittal 2021, with one threshold for each class, as a score that can be ranked (Carlini et al. 2022,
-    section V-C). Assumes shadow models whose members are known, and that classes differ in difficulty, while the
-    examples of one class do not.
+def best_threshold(score, member):
+    """One threshold for all classes: the one that best tells members from non-members.
 
     Parameters
     ----------
-    target : array (n,)
-        The target model's signal, larger for members; finite. Song and Mittal's is
-        ``-signals.modified_entropy(logits, labels)``.
-    shadow : array (S, n)
-        The same signal of S shadow models, the target not among them; one is enough.
-    shadow_member : bool array (S, n)
-        True where example i trained shadow model s.
-    labels : array (n,)
-        The class of each example, whole numbers from 0 on.
+    score : array (n,)
+        Larger means more likely a member, in any unit; finite.
+    member : bool array (n,)
+        True for members.
 
     Returns
     -------
-    float64 array (n,)
-        In the signal's unit; at least 0 where the attack says "member". Larger means more likely a member.
+    float
+        An observed score. An example is called a member if its score is at least this; of thresholds with equal
+        balanced accuracy, the largest.
 
     Raises
     ------
     ValueError
-        Wrong shapes, signals that are not finite, a class without members or without non-members among the shadow models, a
-        target that is among the shadow models.
+        For wrong shapes, a score that is not finite, and one group without examples.
 
     Notes
     -----
-    With ``lira.leave_one_out`` the shadow model of each target is the next one, and the first for the last: thresholds of
-    classes need no more. Taught in book/lira.ipynb.
+    The class-independent attack of Yeom et al. 2018, and of Song and Mittal, Table 3. Taught in
+    book/metric_attacks.ipynb.
 
     Examples
     --------
-    >>> class_calibrated([0.7, 0.7], [[0.9, 0.4], [0.3, 0.2]], [[True, True], [False, False]], [0, 1]).round(3)
-    array([-0.2,  0.3])
+    >>> best_threshold([0.9, 0.4, 0.6, 0.1], [True, False, True, False])
+    0.6
     """
-    target, shadow, member = inputs.one_target(target, shadow, shadow_member, ())
-    labels = checks.labels("labels", labels, len(target))
-    return target - _of_each(class_thresholds(shadow.ravel(), np.tile(labels, len(shadow)), member.ravel()), labels)
-
-
-def _class_every_target(signals, member, labels):
-    signals = inputs.one_query(signals)
-    labels = checks.labels("labels", labels, signals.shape[1])
-    thresholds = [_of_each(class_thresholds(values, labels, who), labels) for values, who in zip(signals, member)]
-    return signals - np.roll(thresholds, -1, axis=0)
-
-
-class_calibrated.every_target = _class_every_target
-
-
-def _of_each(thresholds, labels):
-    table = np.zeros(max(thresholds) + 1)
-    table[list(thresholds)] = list(thresholds.values())
-    return table[labels]
+    score = checks.real_array("score", score, 1)
+    member = checks.boolean_array("member", member, shape=score.shape)
+    checks.both_groups("member", member)
+    return class_thresholds(score, np.zeros(len(score), dtype=np.int64), member)[0]
