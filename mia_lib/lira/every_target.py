@@ -196,8 +196,7 @@ def _without_each(values, center):
         outlier = squares[fragile].argmin(axis=-1)
         others = np.arange(n_left) + (np.arange(n_left) >= outlier[:, None])
         rest = np.take_along_axis(values[fragile], others, axis=-1)
-        center_left, squares_left, _ = gaussian.fit(rest[:, None], "mean")
-        means[*fragile, outlier], squares[*fragile, outlier] = center_left[:, 0], squares_left[:, 0]
+        means[*fragile, outlier], squares[*fragile, outlier] = gaussian.fit(rest, np.ones(rest.shape, dtype=bool))
     return (means if center == "mean" else _medians_without_each(values)), squares, means, total
 
 
