@@ -114,6 +114,17 @@ def test_p_value_counts_the_observed_and_ties():
     assert result.statistic == pytest.approx(literal_mmd2(*blocks(pooled[:40], pooled[40:], 2.0)))
 
 
+@pytest.mark.parametrize("n_x, n_y", [(30, 30), (20, 45)])
+def test_single_precision_never_changes_the_count(n_x, n_y):
+    pooled = np.round(np.concatenate(sets(n_x, n_y, shift=0.2)), 1)  # rounded, so that there are ties
+    gram = two_sample.gaussian_kernel(pooled, pooled, 1.5)
+    rng = np.random.default_rng(0)
+    orders = rng.permuted(np.broadcast_to(np.arange(n_x + n_y), (2000, n_x + n_y)), axis=1)
+    exact = permutation.permuted_statistics(gram, n_x, orders)
+    for observed in (exact[0], np.median(exact), exact.max()):
+        assert permutation.count_at_least(gram, n_x, orders, observed, 1.0) == (exact >= observed - 1e-12).sum()
+
+
 def test_blocks_of_permutations_do_not_change_the_result(monkeypatch):
     pooled = np.concatenate(sets(10, 12, shift=0.5))
     gram = two_sample.gaussian_kernel(pooled, pooled, 1.0)
