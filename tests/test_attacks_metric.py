@@ -74,10 +74,9 @@ def test_threshold_attack_learns_on_shadow_and_only_there(per_class):
     rng = np.random.default_rng(3)
     shadow, target = made(rng, 400), made(rng, 300)
     said = attacks.threshold_attack(target[0], target[1], *shadow, per_class=per_class)
-    expected = []
-    for s, y in zip(target[0], target[1]):
-        known = shadow[1] == y if per_class else np.ones(400, bool)
-        expected.append(s >= best_by_loop(shadow[0][known].tolist(), shadow[2][known].tolist()))
+    groups = {y: shadow[1] == y if per_class else np.ones(400, bool) for y in range(3)}
+    chosen = {y: best_by_loop(shadow[0][known].tolist(), shadow[2][known].tolist()) for y, known in groups.items()}
+    expected = [s >= chosen[y] for s, y in zip(target[0], target[1])]
     assert said.tolist() == expected
     # one record's decision does not depend on which other records are asked about
     assert attacks.threshold_attack(target[0][:1], target[1][:1], *shadow, per_class=per_class)[0] == expected[0]
