@@ -216,15 +216,21 @@ class TestMerlin:
                 loss = [math.log(sum(np.exp(v @ state[k]))) - (v @ state[k])[y[i]] for v in (x[i], *(c[i] for c in copies))]
                 assert got[k, i] == sum(value > loss[0] for value in loss[1:]) / 6
 
-    def test_bytes_stay_bytes(self):
+    def test_images_of_bytes_stay_bytes(self):
         class Seen:
             def logits(self, state, x):
-                assert x.dtype == np.uint8
-                return np.stack([x.astype(float), 255.0 - x], axis=-1)[None]
+                assert x.dtype == np.uint8 and x.ndim == 3
+                return np.stack([x[:, 0, 0].astype(float), 255.0 - x[:, 0, 0]], axis=-1)[None]
 
-        score = attacks.merlin(Seen(), scale=20.0, repeats=50)(None, np.array([0, 128, 255], np.uint8), np.zeros(3, int))
-        # The loss falls with x: none of the copies of 255 can have a smaller one, and about half of those of 128 do.
+        images = np.array([0, 128, 255], np.uint8).reshape(3, 1, 1)
+        score = attacks.merlin(Seen(), scale=20.0, repeats=50)(None, images, np.zeros(3, int))
+        # The loss falls with x: none of the copies of 0 can have a larger one, and about half of the others do.
         assert score[0, 0] == 0 and abs(score[0, 1] - 0.5) < 0.25 and score[0, 2] > 0.3
+
+    def test_noise_on_zeros_and_ones_is_not_rounded_away(self):
+        bits = np.random.default_rng(25).integers(0, 2, (50, 3)).astype(np.uint8)
+        score = attacks.merlin(Linear(), scale=0.1, repeats=20)(np.ones((1, 3, 2)) * [1.0, -1.0], bits, np.zeros(50, int))
+        assert 0.2 < score.mean() < 0.8
 
     def test_bad_input(self):
         with pytest.raises(ValueError, match="fit: given"):

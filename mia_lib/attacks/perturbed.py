@@ -26,7 +26,7 @@ def merlin(fit, scale, repeats=100, seed=0):
     -------
     callable
         ``function(state, x, y)`` returns scores (k, n), float64, in [0, 1] in steps of 1 / repeats; larger means more
-        likely a member. Bytes are rounded and kept within 0 ... 255 after the noise.
+        likely a member. Images of bytes are rounded and kept within 0 ... 255 after the noise.
 
     Raises
     ------
@@ -64,6 +64,6 @@ def merlin(fit, scale, repeats=100, seed=0):
 
 def _noisy(x, scale, rng):
     moved = x + scale * rng.standard_normal(x.shape, dtype=np.float32)
-    if x.dtype == np.uint8:
+    if x.dtype == np.uint8 and x.ndim > 2:  # records of bytes, such as 0/1 features, are read as they are
         return np.clip(np.rint(moved), 0, 255).astype(np.uint8)
     return moved.astype(x.dtype if x.dtype.kind == "f" else np.float32)
