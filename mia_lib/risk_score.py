@@ -161,7 +161,8 @@ def calibration(score, member, prior=0.5, bins=10, delta=0.05, rng=None, n_draws
     Notes
     -----
     Song and Mittal, section 4.2.1 and Figure 3; the paper gives the RMSE without its noise. The noise here is that of the
-    finite number of records in each bin; what the shadow data's own size does to the scores comes on top. Taught in
+    finite number of records in each bin, each a member by a coin of its own; that the sample's number of members was fixed
+    makes it a few per cent smaller. What the shadow data's own size does to the scores comes on top. Taught in
     book/metric_attacks.ipynb.
 
     Examples
@@ -187,8 +188,7 @@ def calibration(score, member, prior=0.5, bins=10, delta=0.05, rng=None, n_draws
     low, high = clopper_pearson(inside, count, delta)
     fraction = _odds_times(inside / count, factor)
     drawn = _drawn_members(_odds_times(score, 1 / factor), place, kept, n_draws, rng)
-    again = _factor(prior, np.clip(drawn.sum(1, keepdims=True), 1, len(member) - 1), len(member))
-    noise = np.sqrt(np.mean((_odds_times(drawn / count, again) - mean) ** 2, axis=1))
+    noise = np.sqrt(np.mean((_odds_times(drawn / count, factor) - mean) ** 2, axis=1))
     return Calibration(
         mean, fraction, _odds_times(low, factor), _odds_times(high, factor), count,
         float(np.sqrt(np.mean((fraction - mean) ** 2))),

@@ -123,7 +123,8 @@ def test_true_posteriors_have_the_rmse_of_the_noise_floor():
     rng, ratio, beyond = np.random.default_rng(5), [], 0
     for _ in range(400):
         score = rng.beta(2, 2, 500)
-        c = risk_score.calibration(score, rng.random(500) < score, rng=rng, n_draws=200)
+        member = rng.random(500) < score
+        c = risk_score.calibration(score, member, member.mean(), rng=rng, n_draws=200)  # this prior: no weights
         ratio.append((c.rmse / c.noise_floor) ** 2)
         beyond += c.rmse > c.noise_limit
     assert abs(np.mean(ratio) - 1) < 4 * np.std(ratio) / 20 + 0.01  # the floor is itself drawn

@@ -16,12 +16,12 @@ import torch
 from mia_lib import models
 from mia_lib.train import batches
 
-CACHE_BYTES = 16 * 2**20  # weights, velocity, gradient and activations of a stack should stay in a core's share of cache
+CACHE_BYTES = 8 * 2**20  # weights, velocity, gradient and activations of a stack should stay in a core's share of cache
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # Adam's usual constants, torch's defaults
 
 
 def stack_size(recipe, sizes, batch, device):
-    """How many models to train at once: what fits into the cache, 4 to 128; on a GPU 1,024.
+    """How many models to train at once: what fits into the cache, 1 to 128; on a GPU 1,024.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def stack_size(recipe, sizes, batch, device):
     parameters = sum(before * after for before, after in zip(sizes, sizes[1:]))
     activations = batch * (sizes[0] + 3 * sum(sizes[1:]))
     item = 8 if recipe.dtype == "float64" else 4
-    return int(np.clip(CACHE_BYTES // (item * (3 * parameters + activations)), 4, 128))
+    return int(np.clip(CACHE_BYTES // (item * (3 * parameters + activations)), 1, 128))
 
 
 def train(recipe, x, y, members, rngs, n_classes):
@@ -68,7 +68,7 @@ def train(recipe, x, y, members, rngs, n_classes):
         for part in np.array_split(group, -(-len(group) // width)):
             ids, generators = [members[s] for s in part], [rngs[s] for s in part]
             weights, biases = _train_stack(recipe, x, y, ids, generators, sizes, int(batch))
-            arrays = _named(weights, biases)
+            arrays = named(weights, biases)
             if state is None:
                 state = {name: np.empty((len(members), *a.shape[1:]), a.dtype) for name, a in arrays.items()}
             for name, array in arrays.items():
@@ -76,7 +76,7 @@ def train(recipe, x, y, members, rngs, n_classes):
     return state
 
 
-def _named(weights, biases):
+def named(weights, biases):
     names = [f"layer{i}" for i in range(len(weights) - 1)] + ["head"]
     arrays = {}
     for name, weight, bias in zip(names, weights, biases):
@@ -85,7 +85,7 @@ def _named(weights, biases):
     return arrays
 
 
-def _initial(recipe, sizes, rngs, like):
+def initial(recipe, sizes, rngs, like):
     """Weights (K, outputs, inputs) of each layer; biases (K, 1, width) of hidden layers, (K, classes, 1) of the last."""
     weights = [like.new_empty(len(rngs), after, before) for before, after in zip(sizes, sizes[1:])]
     biases = [like.new_empty(len(rngs), after) for after in sizes[1:]]
@@ -117,7 +117,7 @@ def _blocks(recipe, members, rngs, batch, like):
 def _train_stack(recipe, x, y, members, rngs, sizes, batch):
     n_models, n_layers, n_classes = len(members), len(sizes) - 1, sizes[-1]
     tanh = recipe.activation == "tanh"
-    weights, biases = _initial(recipe, sizes, rngs, x)
+    weights, biases = initial(recipe, sizes, rngs, x)
     update = _adam(recipe, weights, biases) if recipe.optimizer == "adam" else _sgd(recipe, weights, biases)
 
     inputs = x.new_empty(n_models * batch, sizes[0])
