@@ -61,14 +61,15 @@ class MembershipNetwork:
         self._net = models.build("mlp", (logits.shape[1],), 2, rng, hidden=recipe.hidden, activation="relu")
         self._net.load_state_dict({name: torch.from_numpy(array[0]) for name, array in state.items()})
         self._net.double().requires_grad_(False)
+        self._seen = float(np.log(member.sum() / (~member).sum()))
 
     def __call__(self, probabilities):
         """log I - log(1 - I) for a (n, K) float64 tensor, differentiable; (n,) tensor."""
         out = self._net(probabilities)
-        return out[:, 1] - out[:, 0]
+        return out[:, 1] - out[:, 0] - self._seen
 
     def probability(self, weights):
-        """I, the guessed probability of being a member.
+        """I, the guessed probability of being a member, where members and non-members are equally likely.
 
         Parameters
         ----------

@@ -171,6 +171,13 @@ def test_membership_network_finds_nothing_where_nothing_is():
     assert abs(right - 200) < 4 * 10  # four standard deviations of Bin(400, 1/2)
 
 
+def test_membership_network_is_for_equal_groups():
+    """Nine members for one non-member, answers that say nothing: the guess stays at one half."""
+    z, member = outputs(1000, seed=6), np.arange(1000) % 10 > 0
+    attacker = defenses.MembershipNetwork(z, member, hidden=(4,), epochs=60, rng=np.random.default_rng(0))
+    assert abs(attacker.probability(softmax(z)).mean() - 0.5) < 0.1
+
+
 def test_membership_network_is_the_same_for_the_same_generator():
     z, _, member = leaky(100)
     a, b, c = (defenses.MembershipNetwork(z, member, epochs=2, rng=np.random.default_rng(s)) for s in (0, 0, 1))
