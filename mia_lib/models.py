@@ -16,7 +16,7 @@ from mia_lib import checks
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
 
-def mlp(input_shape, n_classes, hidden=(128,), activation="tanh"):
+def mlp(input_shape, n_classes, hidden=(128,), activation="tanh", dropout=0.0):
     """Fully connected layers with one activation between each two.
 
     Parameters
@@ -28,6 +28,8 @@ def mlp(input_shape, n_classes, hidden=(128,), activation="tanh"):
     hidden : sequence of int
         Width of each hidden layer; empty gives multinomial logistic regression.
     activation : {"tanh", "relu"}
+    dropout : float
+        Probability, in [0, 1), with which training sets each hidden activation to zero.
 
     Returns
     -------
@@ -44,11 +46,14 @@ def mlp(input_shape, n_classes, hidden=(128,), activation="tanh"):
     9610
     """
     checks.choice("activation", activation, ACTIVATIONS)
+    checks.number("dropout", dropout, 0, 1, open_high=True)
     sizes = [int(np.prod(input_shape)), *(checks.integer("hidden", width, 1) for width in hidden)]
     net = nn.Sequential(nn.Flatten())
     for i, (before, after) in enumerate(zip(sizes, sizes[1:])):
         net.add_module(f"layer{i}", nn.Linear(before, after))
         net.add_module(f"activation{i}", ACTIVATIONS[activation]())
+        if dropout:
+            net.add_module(f"dropout{i}", Dropout(dropout))
     net.add_module("head", _Head(sizes[-1], n_classes))
     return net
 
@@ -203,7 +208,7 @@ def speednet(input_shape, n_classes, widths=(64, 256, 256)):
 ARCHITECTURES = {"mlp": mlp, "cnn": cnn, "resnet18": resnet18, "wide_resnet": wide_resnet, "speednet": speednet}
 
 
-def build(name, input_shape, n_classes, rng=None, **options):
+def build(name, input_shape, n_classes, rng=None, init="fan-in", **options):
     """An initialised network by name.
 
     Parameters
@@ -215,6 +220,8 @@ def build(name, input_shape, n_classes, rng=None, **options):
         K, at least 2.
     rng : numpy.random.Generator, optional
         The only source of the initial weights. None means fresh entropy.
+    init : {"fan-in", "glorot"}
+        How linear layers start: see `linear_weights`.
     **options
         The keywords of the architecture's own function.
 
@@ -230,7 +237,7 @@ def build(name, input_shape, n_classes, rng=None, **options):
 
     Notes
     -----
-    Linear layers start uniform within 1/sqrt(inputs), weight and bias; convolutions normal with variance
+    Linear layers start as `linear_weights` says; convolutions normal with variance
     2/(inputs x kernel area); normalisation layers as the identity.
     Taught in book/lira.ipynb.
 
@@ -255,24 +262,32 @@ def build(name, input_shape, n_classes, rng=None, **options):
     net = net.to_empty(device="cpu")
     with torch.no_grad():
         for module in net.modules():
-            _initialise(module, rng)
+            _initialise(module, rng, init)
         if isinstance(net, _Speednet):
             net.start_as_identity()
     return net
 
 
-def linear_weights(n_inputs, n_outputs, rng):
+def linear_weights(n_inputs, n_outputs, rng, init="fan-in"):
     """Initial weight and bias of one linear layer, as `build` draws them.
 
     Parameters
     ----------
     n_inputs, n_outputs : int
     rng : numpy.random.Generator
+    init : {"fan-in", "glorot"}
+        "fan-in": weight and bias uniform within 1/sqrt(n_inputs), as in torch. "glorot": weight uniform within
+        sqrt(6 / (n_inputs + n_outputs)), bias 0, as in Keras; deep ReLU networks keep the size of their signals.
 
     Returns
     -------
-    weight : (n_outputs, n_inputs) float32 array, uniform within 1/sqrt(n_inputs)
-    bias : (n_outputs,) float32 array, likewise
+    weight : (n_outputs, n_inputs) float32 array
+    bias : (n_outputs,) float32 array
+
+    Raises
+    ------
+    ValueError
+        For an unknown start.
 
     Notes
     -----
@@ -284,15 +299,20 @@ def linear_weights(n_inputs, n_outputs, rng):
     >>> weight.shape, bool(abs(weight).max() <= 0.5)
     ((3, 4), True)
     """
+    checks.choice("init", init, ("fan-in", "glorot"))
+    if init == "glorot":
+        bound = np.float32(np.sqrt(6 / (n_inputs + n_outputs)))
+        weight = (2 * rng.random((n_outputs, n_inputs), dtype=np.float32) - 1) * bound
+        return weight, np.zeros(n_outputs, np.float32)
     bound = np.float32(1 / np.sqrt(n_inputs))
     weight = (2 * rng.random((n_outputs, n_inputs), dtype=np.float32) - 1) * bound
     bias = (2 * rng.random(n_outputs, dtype=np.float32) - 1) * bound
     return weight, bias
 
 
-def _initialise(module, rng):
+def _initialise(module, rng, init):
     if isinstance(module, nn.Linear):
-        weight, bias = linear_weights(module.in_features, module.out_features, rng)
+        weight, bias = linear_weights(module.in_features, module.out_features, rng, init)
         module.weight.copy_(torch.from_numpy(weight))
         if module.bias is not None:
             module.bias.copy_(torch.from_numpy(bias))
@@ -308,6 +328,37 @@ def _initialise(module, rng):
 
 def _conv3(before, after, stride=1):
     return nn.Conv2d(before, after, 3, stride=stride, padding=1, bias=False)
+
+
+class Dropout(nn.Module):
+    """Inverted dropout that draws from a generator of its own, so that torch's global state is never touched.
+
+    Parameters
+    ----------
+    rate : float
+        Probability with which training sets an entry to zero; the others are divided by 1 - rate.
+
+    Notes
+    -----
+    Set ``generator``, a torch.Generator on the network's device, before training. Taught in book/defenses.ipynb.
+
+    Examples
+    --------
+    >>> layer = Dropout(0.5)
+    >>> layer.generator = torch.Generator().manual_seed(0)
+    >>> sorted(set(layer(torch.ones(100)).tolist())), layer.eval()(torch.ones(2)).tolist()
+    ([0.0, 2.0], [1.0, 1.0])
+    """
+
+    def __init__(self, rate):
+        super().__init__()
+        self.rate, self.generator = rate, None
+
+    def forward(self, x):
+        if not self.training:
+            return x
+        kept = torch.empty_like(x).bernoulli_(1 - self.rate, generator=self.generator)
+        return x * kept / (1 - self.rate)
 
 
 class _Head(nn.Linear):

@@ -50,7 +50,7 @@ def shared_inputs():
     """The files, beside its own text, that a notebook's outputs depend on."""
     library = [path for path in (ROOT / "mia_lib").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     records = [*(ROOT / "notebooks/results").glob("*.json"), *(ROOT / "notebooks/parameters").glob("*.yaml")]
-    return [*library, *records, ROOT / "requirements.txt"]
+    return [*library, *records, *(ROOT / "book").glob("costs.json"), ROOT / "requirements.txt"]
 
 
 def execution_key(notebook, shared):

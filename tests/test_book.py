@@ -154,8 +154,10 @@ def test_make_alone_lists_the_verbs():
 
 def test_every_page_is_in_the_table_of_contents_and_there():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    listed = [toc["root"]] + [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
-    files = [path for name in ("book", "notebooks") for path in (ROOT / name).glob("*")]
+    chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
+    sections = [section for chapter in chapters for section in chapter.get("sections", [])]
+    listed = [toc["root"], *(entry["file"] for entry in [*chapters, *sections])]
+    files = [path for name in ("book", "book/reference", "notebooks") for path in (ROOT / name).glob("*")]
     pages = [path for path in files if path.suffix in (".ipynb", ".md")]
     names = [path.relative_to(ROOT).with_suffix("").as_posix() for path in pages]
     assert sorted(listed) == sorted(names)

@@ -1,5 +1,43 @@
 """Attacks on single examples: signals in, one score per example out, larger means more likely a member."""
 
-from mia_lib.attacks.thresholds import class_thresholds, loss
+from mia_lib.attacks.calibrated import class_calibrated, difficulty_calibration, midpoint, reference_quantile
+from mia_lib.attacks.gradient import gradient_attack, gradient_features
+from mia_lib.attacks.learned import label_network, per_class_networks
+from mia_lib.attacks.metric import (
+    balanced_accuracy,
+    correctness_accuracy,
+    log_probabilities,
+    metric_attacks,
+    metric_scores,
+    threshold_attack,
+)
+from mia_lib.attacks.perturbed import merlin
+from mia_lib.attacks.quantile import quantile_regression
+from mia_lib.attacks.rmia import rmia
+from mia_lib.attacks.tail import neighbours, outlier_tail
+from mia_lib.attacks.thresholds import best_threshold, class_thresholds, loss
 
-__all__ = ["class_thresholds", "loss"]
+__all__ = [
+    "balanced_accuracy",
+    "best_threshold",
+    "class_calibrated",
+    "class_thresholds",
+    "correctness_accuracy",
+    "difficulty_calibration",
+    "gradient_attack",
+    "gradient_features",
+    "label_network",
+    "log_probabilities",
+    "loss",
+    "merlin",
+    "metric_attacks",
+    "metric_scores",
+    "midpoint",
+    "neighbours",
+    "outlier_tail",
+    "per_class_networks",
+    "quantile_regression",
+    "reference_quantile",
+    "rmia",
+    "threshold_attack",
+]

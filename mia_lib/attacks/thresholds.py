@@ -80,9 +80,13 @@ def class_thresholds(score, labels, member):
     score = checks.real_array("score", score, 1)
     labels = checks.labels("labels", labels, len(score))
     member = checks.boolean_array("member", member, shape=score.shape)
-    order = np.lexsort((-score, labels))
+    order = np.argsort(score)[::-1]  # equal scores stand together, in whichever order
+    labels = labels.astype(np.uint16) if labels.max() < 2**16 else labels  # numpy sorts short integers by radix
+    order = order[np.argsort(labels[order], kind="stable")]
     score, labels, member = score[order], labels[order], member[order]
-    classes, start, size = np.unique(labels, return_index=True, return_counts=True)
+    change = labels[1:] != labels[:-1]
+    start = np.flatnonzero(np.concatenate([[True], change]))
+    classes, size = labels[start], np.diff(start, append=len(labels))
     members = np.add.reduceat(member.astype(np.int64), start)
     lacking = classes[(members == 0) | (members == size)]
     if lacking.size:
@@ -90,15 +94,50 @@ def class_thresholds(score, labels, member):
         checks.fail("member", f"only members or only non-members in class {names}", "both groups in every class")
 
     # How many of its class score at least as much as each entry, members and non-members.
-    row = np.repeat(np.arange(len(classes)), size)
     above = np.cumsum(member)
-    above = above - (above[start] - member[start])[row]
-    position = np.arange(len(score)) - start[row] + 1
-    # Twice the balanced accuracy is 1 + TP / n1 - FP / n0; times n1 n0 it is a whole number.
-    gain = above * (size - members)[row] - (position - above) * members[row]
+    above -= np.repeat(above[start] - member[start], size)
+    position = np.arange(1, len(score) + 1) - np.repeat(start, size)
+    # Twice the balanced accuracy is 1 + TP / n1 - FP / n0; times n1 n0 it is TP n - (TP + FP) n1, a whole number.
+    gain = above * np.repeat(size, size) - position * np.repeat(members, size)
     # Equal scores stand or fall together: only the last of them counts.
-    last = np.append((score[1:] != score[:-1]) | (labels[1:] != labels[:-1]), True)
-    gain = np.where(last, gain, np.iinfo(np.int64).min)
-    best = np.flatnonzero(gain == np.maximum.reduceat(gain, start)[row])
-    _, first = np.unique(row[best], return_index=True)
-    return dict(zip(classes.tolist(), score[best[first]].tolist()))
+    gain[:-1][(score[1:] == score[:-1]) & ~change] = np.iinfo(np.int64).min
+    best = np.flatnonzero(gain == np.repeat(np.maximum.reduceat(gain, start), size))
+    first = best[np.searchsorted(best, start)]  # of equals in a class the first, which is the largest score
+    return dict(zip(classes.tolist(), score[first].tolist()))
+
+
+def best_threshold(score, member):
+    """One threshold for all classes: the one that best tells members from non-members.
+
+    Parameters
+    ----------
+    score : array (n,)
+        Larger means more likely a member, in any unit; finite.
+    member : bool array (n,)
+        True for members.
+
+    Returns
+    -------
+    float
+        An observed score. An example is called a member if its score is at least this; of thresholds with equal
+        balanced accuracy, the largest.
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, a score that is not finite, and one group without examples.
+
+    Notes
+    -----
+    The class-independent attack of Yeom et al. 2018, and of Song and Mittal, Table 3. Taught in
+    book/metric_attacks.ipynb.
+
+    Examples
+    --------
+    >>> best_threshold([0.9, 0.4, 0.6, 0.1], [True, False, True, False])
+    0.6
+    """
+    score = checks.real_array("score", score, 1)
+    member = checks.boolean_array("member", member, shape=score.shape)
+    checks.both_groups("member", member)
+    return class_thresholds(score, np.zeros(len(score), dtype=np.int64), member)[0]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mia_lib import checks
+from mia_lib import checks, model_checks
 from mia_lib.lira import gaussian, inputs
 
 
@@ -21,10 +21,11 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
     member : bool array (S, n)
         True where example i trained model s.
     attack : callable
-        `online` or `offline`, for which all targets are scored in one pass, or any other function
-        ``attack(target, shadow, shadow_member, **options)`` that returns (n,) scores. That one is called S times,
-        with the S - 2 models that remain for each example; which models those are differs from example to example,
-        so a row of its ``shadow`` is not one model throughout.
+        `online`, `offline` or an attack of `mia_lib.attacks`, for which all targets are scored at once, or any other
+        function ``attack(target, shadow, shadow_member, **options)`` that returns (n,) scores. That one is called S
+        times, with the S - 2 models that remain for each example; which models those are differs from example to
+        example, so a row of its ``shadow`` is not one model throughout. A function can bring its own form for all
+        targets, ``attack.every_target(signals, member, **options)``, which has to equalise as described.
     **options
         Passed to the attack.
 
@@ -59,12 +60,12 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
     """
     if not callable(attack):
         checks.fail("attack", repr(attack), "lira.online, lira.offline or another function of the same arguments")
-    signals, member = inputs.signals("signals", signals, (2, 3)), np.asarray(member)
+    signals, member = model_checks.signals("signals", signals, (2, 3)), np.asarray(member)
     member = checks.boolean_array("member", member, shape=signals.shape[:2])
     sides = ("OUT",) if attack is gaussian.offline else ("IN", "OUT")
     # A group of three is two once its target, or its lowest-numbered model, has left.
-    inputs.check_counts("member", member, 3, sides, "three models (two once one is left out)")
-    inputs.refuse_twins(signals.reshape(*member.shape, -1))
+    model_checks.counts("member", member, 3, sides, "three models (two once one is left out)")
+    model_checks.refuse_twins(signals.reshape(*member.shape, -1))
     if attack is gaussian.online or attack is gaussian.offline:
         names = list(inputs.CHOICES)[: 4 if attack is gaussian.offline else 3]
         for name in options:
@@ -72,12 +73,16 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
                 raise TypeError(f"{name}: given an option that {attack.__name__} lacks, expected {', '.join(names)}")
         defaults = {name: inputs.CHOICES[name][0] for name in names}
         return _score_all(signals.reshape(*member.shape, -1), member, inputs.options(**defaults | options))
+    if hasattr(attack, "every_target"):
+        model_checks.bounded("signals", signals)
+        result = attack.every_target(signals, member, **options)
+        return checks.real_array("attack's scores", result, shape=member.shape)
     return _score_each(signals, member, attack, options)
 
 
 def _score_each(signals, member, attack, options):
     """Leave-one-out for any attack: one call for each target, with the equalised models of each example."""
-    inputs.check_finite("signals", signals)
+    model_checks.bounded("signals", signals)
     n_models, n = member.shape
     first_in, first_out = member.argmax(axis=0), (~member).argmax(axis=0)
     scores = np.empty((n_models, n))
@@ -191,8 +196,7 @@ def _without_each(values, center):
         outlier = squares[fragile].argmin(axis=-1)
         others = np.arange(n_left) + (np.arange(n_left) >= outlier[:, None])
         rest = np.take_along_axis(values[fragile], others, axis=-1)
-        center_left, squares_left, _ = gaussian.fit(rest[:, None], "mean")
-        means[*fragile, outlier], squares[*fragile, outlier] = center_left[:, 0], squares_left[:, 0]
+        means[*fragile, outlier], squares[*fragile, outlier] = gaussian.fit(rest, np.ones(rest.shape, dtype=bool))
     return (means if center == "mean" else _medians_without_each(values)), squares, means, total
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import log_ndtr
 
-from mia_lib import checks
+from mia_lib import checks, model_checks
 from mia_lib.lira import inputs
 
 # The smallest variance of a fitted Gaussian: this share of the global one, and never below the second number.
@@ -106,19 +106,25 @@ def offline(target, shadow, shadow_member, variance="per-example", center="mean"
 def _fitted(target, shadow, shadow_member, options, sides):
     """Target (n, Q, 1) and, for each side, (center, variance) with axes example, query, 1; None if not asked for."""
     x = checks.real_array("target", target, (1, 2))
-    inputs.check_finite("target", x)
-    shadow = inputs.signals("shadow", shadow, (x.ndim + 1,))
+    model_checks.bounded("target", x)
+    shadow = model_checks.signals("shadow", shadow, (x.ndim + 1,))
     if shadow.shape[1:] != x.shape:
         checks.fail("shadow", f"shape {shadow.shape}", f"shape (S, {', '.join(map(str, x.shape))})")
     member = checks.boolean_array("shadow_member", shadow_member, shape=shadow.shape[:2])
-    inputs.check_counts("shadow_member", member, 2, sides, "two models")
+    model_checks.counts("shadow_member", member, 2, sides, "two models")
     x, shadow = x.reshape(len(x), -1), shadow.reshape(*shadow.shape[:2], -1)
-    inputs.refuse_copy("shadow", x, shadow, np.arange(len(shadow)), "the target's")
+    model_checks.refuse_copy("shadow", x, shadow, np.arange(len(shadow)), "the target's")
     fits = {side: np.empty((3, *x.shape)) for side in sides}
-    for rows, _, groups in inputs.blocks("shadow", shadow, member):
-        for side, values in zip(("IN", "OUT"), groups):
-            if side in fits:
-                fits[side][:, rows] = fit(values, options["center"])
+    for start, values, masks in inputs.chunks("shadow", shadow, member):
+        rows = slice(start, start + len(values))
+        for side, (mean, squares) in zip(sides, moments(values, [masks if side == "IN" else ~masks for side in sides])):
+            fits[side][:, rows] = mean, squares, squares
+        if options["center"] == "mean":
+            continue
+        for side in sides:
+            for some, _, inside in inputs.of_equal_count(values, masks if side == "IN" else ~masks):
+                middle, mean, square = median(inside), *fits[side][:2, start + some]
+                fits[side][::2, start + some] = middle, square + inside.shape[-1] * (middle - mean) ** 2
     count = {"IN": np.count_nonzero(member, axis=0), "OUT": np.count_nonzero(~member, axis=0)}
     gaussians = {"IN": None}
     for side, (center, squares, residuals) in fits.items():
@@ -131,18 +137,45 @@ def _fitted(target, shadow, shadow_member, options, sides):
     return x[..., None], gaussians["IN"], gaussians["OUT"]
 
 
-def fit(values, center):
-    """Center, squares about the mean and squares about the center, each (b, Q), of a group (b, Q, c)."""
+def moments(values, sides):
+    """For each side, mean and squares about it, (b, Q) each, of the signals (b, Q, S) that its mask (b, S) holds."""
+    # Both sums of both sides are products of matrices: no side has to be gathered.
+    shifted = values - values[..., :1]
+    weights = np.empty((len(values), len(sides), values.shape[-1]))
+    for i, mask in enumerate(sides):
+        weights[:, i] = mask
+    count = weights.sum(axis=-1)[:, None]
+    sums = shifted @ weights.mT
+    shifted *= shifted
+    raw = shifted @ weights.mT
+    means = sums / count
+    squares = raw - sums * means
+    found = [(values[..., 0] + means[..., i], squares[..., i]) for i in range(len(sides))]
+    for i, mask in enumerate(sides):
+        # Where the values are far from the first of all models, relative to their spread, digits were lost.
+        row, query = np.nonzero(squares[..., i] <= 1e-5 * raw[..., i])
+        if row.size:
+            own, used = values[row, query], mask[row]
+            mean, square = fit(own, used)
+            found[i][0][row, query], found[i][1][row, query] = mean, square
+    return found
+
+
+def fit(values, used):
+    """Mean and squares about it, (m,) each, of the values (m, S) that are used."""
     # Differences to one of the values: identical values have the spread 0 exactly.
-    first = values[..., :1]
-    shifted = values - first
-    mean = shifted.mean(axis=-1, keepdims=True)
-    squares = ((shifted - mean) ** 2).sum(axis=-1)
-    mean = (first + mean)[..., 0]
-    if center == "mean":
-        return mean, squares, squares
-    middle = np.median(values, axis=-1)
-    return middle, squares, ((values - middle[..., None]) ** 2).sum(axis=-1)
+    first = np.take_along_axis(values, used.argmax(axis=1)[:, None], axis=1)
+    shifted = np.where(used, values - first, 0.0)
+    mean = shifted.sum(axis=1, keepdims=True) / used.sum(axis=1, keepdims=True)
+    squares = (np.where(used, shifted - mean, 0.0) ** 2).sum(axis=1)
+    return (first + mean)[:, 0], squares
+
+
+def median(values):
+    """Median (b, Q) of (b, Q, c), which is sorted in place: faster than selection."""
+    values.sort(axis=-1)
+    middle = values.shape[-1] // 2
+    return values[..., middle] if values.shape[-1] % 2 else (values[..., middle - 1] + values[..., middle]) / 2
 
 
 def floored(variances, pooled):

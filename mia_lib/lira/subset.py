@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from mia_lib import checks
-from mia_lib.lira import inputs
+from mia_lib import checks, model_checks
 
 
 def balanced_subset(signals, member, n_models):
@@ -45,13 +44,13 @@ def balanced_subset(signals, member, n_models):
     >>> few.tolist(), who.tolist()
     ([[0, 3], [2, 1]], [[True, True], [False, False]])
     """
-    signals = inputs.signals("signals", signals, (2, 3))
+    signals = model_checks.signals("signals", signals, (2, 3))
     member = checks.boolean_array("member", member, shape=signals.shape[:2])
     n_models = checks.integer("n_models", n_models, 2)
     if n_models % 2:
         checks.fail("n_models", str(n_models), "an even number")
     half = n_models // 2
-    inputs.check_counts("member", member, half, ("IN", "OUT"), f"{half} models")
+    model_checks.counts("member", member, half, ("IN", "OUT"), f"{half} models")
     first_in, first_out = (np.argsort(~side, axis=0, kind="stable")[:half] for side in (member, ~member))
     rows = np.concatenate([first_in, first_out])
     kept = np.take_along_axis(signals, rows.reshape(*rows.shape, *[1] * (signals.ndim - 2)), axis=0)

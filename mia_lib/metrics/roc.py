@@ -171,6 +171,45 @@ class Roc:
         groups, n_groups = self._groups(groups)
         if n_groups == groups.size:
             return self._exact_tpr_at(fpr, delta)
+        statistic = self._weighted_tpr(fpr, groups, n_groups)
+        block = max(1, BLOCK // groups.size)
+        return intervals.bootstrap(statistic, n_groups, delta, N_RESAMPLES, rng, block)
+
+    def weighted_tpr(self, fpr, groups=None):
+        """ROC(fpr) as a function of how often each group is drawn: what a bootstrap of several curves shares.
+
+        Parameters
+        ----------
+        fpr : float
+            A false-positive rate in [0, 1].
+        groups : array_like, shape of the scores or (n,), optional
+            Names the example of each entry. Default: the column.
+
+        Returns
+        -------
+        callable
+            Takes weights (b, number of groups), returns b TPR; NaN where no member or no non-member was drawn. For
+            `intervals.bootstrap`.
+
+        Raises
+        ------
+        ValueError
+            fpr outside [0, 1], groups of another shape.
+
+        Notes
+        -----
+        Taught in book/membership_game.ipynb.
+
+        Examples
+        --------
+        >>> curve = roc([[3, 2, 1], [3, 1, 2]], [[1, 0, 1], [0, 1, 0]])
+        >>> curve.weighted_tpr(0.5)(np.array([[1, 1, 1], [0, 1, 1]]))
+        array([0.33333333, 0.        ])
+        """
+        groups, n_groups = self._groups(groups)
+        return self._weighted_tpr(checks.number("fpr", fpr, 0, 1), groups, n_groups)
+
+    def _weighted_tpr(self, fpr, groups, n_groups):
         above = self._members_above()
         member_group, nonmember_group = groups[self.member_entries], groups[self.nonmember_entries]
 
@@ -182,8 +221,7 @@ class Roc:
             tp = np.array([weights[b].take(member_group[: k[b]]).sum() for b in range(len(k))])
             return np.divide(tp, n1, out=np.full(len(k), np.nan), where=(n1 > 0) & (n0 > 0))
 
-        block = max(1, BLOCK // groups.size)
-        return intervals.bootstrap(statistic, n_groups, delta, N_RESAMPLES, rng, block)
+        return statistic
 
     def auc_interval(self, delta=0.05, groups=None, rng=None):
         """The area under the curve and its interval.

@@ -39,6 +39,14 @@ def step_count(recipe, n_members):
     return max(1, int(np.ceil(recipe.epochs * n_members / batch_size(recipe, n_members))))
 
 
+def steps_made(recipe, n_members):
+    """Steps until training stops: all of them, or those of ``recipe.stop`` passes."""
+    total = step_count(recipe, n_members)
+    if recipe.stop is None:
+        return total
+    return min(total, max(1, int(np.ceil(recipe.stop * n_members / batch_size(recipe, n_members)))))
+
+
 def block_steps(batch):
     """Steps planned at a time; it depends on the batch size alone, so that a model's draws do not depend on its stack."""
     return max(1, BLOCK // batch)

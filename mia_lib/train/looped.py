@@ -1,5 +1,7 @@
 """Any network, one model after the other, with autograd. For MLPs it is the oracle of the stacked version."""
 
+import functools
+
 import numpy as np
 import torch
 
@@ -10,7 +12,7 @@ PAD = 4  # pixels of reflected border that the weak augmentation crops from
 WHITENING_IMAGES = 5000
 
 
-def train(recipe, x, y, members, rngs, n_classes):
+def train(recipe, x, y, members, rngs, n_classes, objective=None, watch=None):
     """Train one network per row.
 
     Parameters
@@ -21,12 +23,28 @@ def train(recipe, x, y, members, rngs, n_classes):
     members : list of k int arrays, each model's examples
     rngs : list of k numpy.random.Generator
     n_classes : int
+    objective : callable, optional
+        ``objective(k, net, ids, rng)`` is called once for network k and returns ``loss(outputs, index)``, the loss of the
+        outputs on rows `index` of x. None: the cross-entropy.
+    watch : callable, optional
+        ``watch(k, net, step)`` is called after every step, `step` counted from 1.
 
     Returns
     -------
     dict of numpy arrays with leading axis k, the networks' state
     """
-    states = [_train_one(recipe, x, y, ids, rng, n_classes) for ids, rng in zip(members, rngs)]
+
+    def cross_entropy(k, net, ids, rng):
+        return lambda outputs, index: torch.nn.functional.cross_entropy(
+            outputs, y[index], label_smoothing=recipe.label_smoothing
+        )
+
+    objective = objective or cross_entropy
+    states = []
+    for k, (ids, rng) in enumerate(zip(members, rngs)):
+        net = _network(recipe, x, n_classes, rng)
+        loss = objective(k, net, ids, rng)
+        states.append(_train_one(recipe, net, x, ids, rng, loss, None if watch is None else functools.partial(watch, k)))
     return {name: np.stack([state[name] for state in states]) for name in states[0]}
 
 
@@ -63,14 +81,32 @@ def _evaluated(recipe, state, x, outputs):
 def _network(recipe, x, n_classes, rng):
     shape = tuple(x.shape[1:])
     if recipe.model == "mlp":
-        net = models.build("mlp", shape, n_classes, rng, hidden=recipe.hidden, activation=recipe.activation)
+        options = {"hidden": recipe.hidden, "activation": recipe.activation, "dropout": recipe.dropout, "init": recipe.init}
+        net = models.build("mlp", shape, n_classes, rng, **options)
     else:
-        net = models.build(recipe.model, (shape[2], *shape[:2]), n_classes, rng, **recipe.options)
+        net = models.build(recipe.model, (shape[2], *shape[:2]), n_classes, rng, init=recipe.init, **recipe.options)
     return net.to(x.device, recipe.torch_dtype, memory_format=torch.channels_last)
 
 
 def _mixed(recipe, device):
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=recipe.dtype == "bfloat16")
+
+
+def current_logits(recipe, net, x):
+    """Outputs of a network in the midst of its training, in evaluation mode and without gradient, (n, K).
+
+    Parameters
+    ----------
+    recipe : Classifier
+    net : torch.nn.Module
+        Left in training mode.
+    x : (n, ...) tensor, as stored
+    """
+    net.eval()
+    with torch.no_grad(), _mixed(recipe, x.device):
+        parts = [net(_batch(recipe, x[start : start + 4096])) for start in range(0, len(x), 4096)]
+    net.train()
+    return torch.cat(parts)
 
 
 def _batch(recipe, images):
@@ -79,15 +115,19 @@ def _batch(recipe, images):
     return images if recipe.model == "mlp" else images.permute(0, 3, 1, 2)
 
 
-def _train_one(recipe, x, y, ids, rng, n_classes):
-    net = _network(recipe, x, n_classes, rng).train()
+def _train_one(recipe, net, x, ids, rng, objective, watch):
+    net.train()
+    for module in net.modules():
+        if isinstance(module, models.Dropout):  # a child's draws: the order of the examples stays what it is without
+            seed = int(rng.spawn(1)[0].integers(2**63))
+            module.generator = torch.Generator(x.device).manual_seed(seed)
     if hasattr(net, "whiten"):
         first = torch.from_numpy(ids[:WHITENING_IMAGES]).to(x.device)
         net.whiten(_batch(recipe, x[first]))
     optimizer = _optimizer(recipe, net)
-    batch, total = batches.batch_size(recipe, len(ids)), batches.step_count(recipe, len(ids))
+    batch, total = batches.batch_size(recipe, len(ids)), batches.steps_made(recipe, len(ids))
     stream, block = batches.Stream(ids, rng), batches.block_steps(batch)
-    rates = batches.learning_rates(recipe, np.arange(total), total)
+    rates = batches.learning_rates(recipe, np.arange(total), batches.step_count(recipe, len(ids)))
     for start in range(0, total, block):
         count = min(block, total - start)
         plan = torch.from_numpy(stream.take(count * batch).reshape(count, batch)).to(x.device)
@@ -96,14 +136,14 @@ def _train_one(recipe, x, y, ids, rng, n_classes):
             index = plan[step]
             images = x[index] if crops[step] is None else _augmented(x, index, crops[step])
             with _mixed(recipe, x.device):
-                loss = torch.nn.functional.cross_entropy(
-                    net(_batch(recipe, images)), y[index], label_smoothing=recipe.label_smoothing
-                )
+                loss = objective(net(_batch(recipe, images)), index)
             for group in optimizer.param_groups:
                 group["lr"] = float(rates[start + step]) * group["factor"]
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
+            if watch is not None:
+                watch(net, start + step + 1)
     return {name: tensor.cpu().numpy() for name, tensor in net.state_dict().items()}
 
 

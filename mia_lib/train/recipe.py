@@ -25,12 +25,19 @@ class Classifier:
         Widths of the hidden layers of "mlp".
     activation : {"tanh", "relu"}
         Of "mlp".
+    dropout : float
+        Of "mlp": the probability, in [0, 1), with which training sets each hidden activation to zero.
+    init : {"fan-in", "glorot"}
+        How linear layers start (see `models.linear_weights`).
     options : dict
         Keywords of the other architectures (see `models`), such as ``{"depth": 28, "width": 2}``.
     n_classes : int, optional
         K. None: the largest label of the whole data set plus one.
     epochs : float
         Passes over a model's own training set.
+    stop : float, optional
+        Training breaks off after so many passes, with the schedule of the whole run: the model that a checkpoint of that
+        run would hold. None: after the last.
     batch_size : int
         Every batch has min(batch_size, members) examples.
     optimizer : {"sgd", "adam"}
@@ -60,7 +67,7 @@ class Classifier:
         "bfloat16" keeps weights and logits in float32 and computes the layers between in bfloat16.
     stacked : {"auto", True, False}
         Whether MLPs train as one stack of batched products. "auto": wherever it is possible, which is "mlp" without
-        augmentation and not in bfloat16. The result is the same up to rounding.
+        augmentation and dropout and not in bfloat16. The result is the same up to rounding.
 
     Raises
     ------
@@ -86,9 +93,12 @@ class Classifier:
     model: str = "mlp"
     hidden: tuple = (128,)
     activation: str = "tanh"
+    dropout: float = 0.0
+    init: str = "fan-in"
     options: dict = field(default_factory=dict)
     n_classes: int | None = None
     epochs: float = 50
+    stop: float | None = None
     batch_size: int = 64
     optimizer: str = "sgd"
     learning_rate: float = 0.1
@@ -114,6 +124,10 @@ class Classifier:
             checks.fail("hidden", repr(self.hidden), "a sequence of widths, such as (128,)")
         object.__setattr__(self, "hidden", hidden)  # a list from a parameter file is as good as a tuple
         checks.choice("activation", self.activation, models.ACTIVATIONS)
+        checks.choice("init", self.init, ("fan-in", "glorot"))
+        checks.number("dropout", self.dropout, 0, 1, open_high=True)
+        if self.dropout and self.model != "mlp":
+            checks.fail("dropout", repr(self.dropout), f"0 for {self.model!r}; only 'mlp' has it")
         if not isinstance(self.options, dict):
             checks.fail("options", repr(self.options), "a dictionary")
         if self.options and self.model == "mlp":
@@ -121,6 +135,8 @@ class Classifier:
         if self.n_classes is not None:
             checks.integer("n_classes", self.n_classes, 2)
         checks.number("epochs", self.epochs, 0, open_low=True)
+        if self.stop is not None:
+            checks.number("stop", self.stop, 0, self.epochs, open_low=True)
         checks.integer("batch_size", self.batch_size, 1)
         checks.choice("optimizer", self.optimizer, ("sgd", "adam"))
         checks.number("learning_rate", self.learning_rate, 0, open_low=True)
@@ -145,12 +161,12 @@ class Classifier:
         if not (self.stacked == "auto" or isinstance(self.stacked, bool)):
             checks.fail("stacked", repr(self.stacked), "True, False or 'auto'")
         if self.stacked is True and not self.stackable:
-            checks.fail("stacked", "True", "False or 'auto' unless model='mlp', augment=None and dtype is not 'bfloat16'")
+            checks.fail("stacked", "True", "False or 'auto' unless model='mlp', without augment, dropout and 'bfloat16'")
 
     @property
     def stackable(self):
         """Whether the recipe can train as one stack of batched products."""
-        return self.model == "mlp" and self.augment is None and self.dtype != "bfloat16"
+        return self.model == "mlp" and self.augment is None and not self.dropout and self.dtype != "bfloat16"
 
     @property
     def torch_device(self):
@@ -189,6 +205,23 @@ class Classifier:
         ValueError
             For wrong shapes, NaN, a label out of range, a model without members.
         """
+        data, labels, ids, n_classes = self.prepared(x, y, members, rngs)
+        with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+            if self.stackable and self.stacked is not False:
+                flat = self.normalised(data).flatten(1)
+                return stacked.train(self, flat, labels, ids, rngs, n_classes)
+            return looped.train(self, data, labels, ids, rngs, n_classes)
+
+    def prepared(self, x, y, members, rngs):
+        """What a call takes, checked and on the device.
+
+        Returns
+        -------
+        data : tensor of the shape that the networks' batches are taken from
+        labels : (n,) int64 tensor
+        ids : list of k int arrays, each model's members
+        n_classes : int
+        """
         x = _inputs("x", x)
         y = checks.labels("y", y, len(x), self.n_classes)
         members = checks.boolean_array("members", members, ndim=2)
@@ -206,12 +239,7 @@ class Classifier:
         checks.integer("n_classes", n_classes, 2)
         ids = [np.flatnonzero(row) for row in members]
         data = self._on_device(x)
-        labels = torch.from_numpy(y).to(data.device)
-        with torch.backends.cudnn.flags(enabled=True, benchmark=True):
-            if self.stackable and self.stacked is not False:
-                flat = self.normalised(data).flatten(1)
-                return stacked.train(self, flat, labels, ids, rngs, n_classes)
-            return looped.train(self, data, labels, ids, rngs, n_classes)
+        return data, torch.from_numpy(y).to(data.device), ids, n_classes
 
     def logits(self, state, x):
         """Outputs of trained models, always in evaluation mode (BatchNorm uses its running statistics).

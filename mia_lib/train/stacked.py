@@ -16,12 +16,12 @@ import torch
 from mia_lib import models
 from mia_lib.train import batches
 
-CACHE_BYTES = 16 * 2**20  # weights, velocity, gradient and activations of a stack should stay in a core's share of cache
+CACHE_BYTES = 8 * 2**20  # weights, velocity, gradient and activations of a stack should stay in a core's share of cache
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # Adam's usual constants, torch's defaults
 
 
 def stack_size(recipe, sizes, batch, device):
-    """How many models to train at once: what fits into the cache, 4 to 128; on a GPU 1,024.
+    """How many models to train at once: what fits into the cache, 1 to 128; on a GPU 1,024.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def stack_size(recipe, sizes, batch, device):
     parameters = sum(before * after for before, after in zip(sizes, sizes[1:]))
     activations = batch * (sizes[0] + 3 * sum(sizes[1:]))
     item = 8 if recipe.dtype == "float64" else 4
-    return int(np.clip(CACHE_BYTES // (item * (3 * parameters + activations)), 4, 128))
+    return int(np.clip(CACHE_BYTES // (item * (3 * parameters + activations)), 1, 128))
 
 
 def train(recipe, x, y, members, rngs, n_classes):
@@ -68,7 +68,7 @@ def train(recipe, x, y, members, rngs, n_classes):
         for part in np.array_split(group, -(-len(group) // width)):
             ids, generators = [members[s] for s in part], [rngs[s] for s in part]
             weights, biases = _train_stack(recipe, x, y, ids, generators, sizes, int(batch))
-            arrays = _named(weights, biases)
+            arrays = named(weights, biases)
             if state is None:
                 state = {name: np.empty((len(members), *a.shape[1:]), a.dtype) for name, a in arrays.items()}
             for name, array in arrays.items():
@@ -76,7 +76,7 @@ def train(recipe, x, y, members, rngs, n_classes):
     return state
 
 
-def _named(weights, biases):
+def named(weights, biases):
     names = [f"layer{i}" for i in range(len(weights) - 1)] + ["head"]
     arrays = {}
     for name, weight, bias in zip(names, weights, biases):
@@ -85,27 +85,30 @@ def _named(weights, biases):
     return arrays
 
 
-def _initial(sizes, rngs, like):
+def initial(recipe, sizes, rngs, like):
     """Weights (K, outputs, inputs) of each layer; biases (K, 1, width) of hidden layers, (K, classes, 1) of the last."""
     weights = [like.new_empty(len(rngs), after, before) for before, after in zip(sizes, sizes[1:])]
     biases = [like.new_empty(len(rngs), after) for after in sizes[1:]]
     for k, rng in enumerate(rngs):
         for weight, bias in zip(weights, biases):
-            w, b = models.linear_weights(weight.shape[2], weight.shape[1], rng)
+            w, b = models.linear_weights(weight.shape[2], weight.shape[1], rng, recipe.init)
             weight[k].copy_(torch.from_numpy(w))
             bias[k].copy_(torch.from_numpy(b))
     return weights, [bias[:, None, :] for bias in biases[:-1]] + [biases[-1][:, :, None]]
 
 
-def _blocks(recipe, members, rngs, batch, n_steps, like):
+def _blocks(recipe, members, rngs, batch, like):
     """For each step the indices (K B,), and minus the learning rates (K, 1, 1)."""
     streams = [batches.Stream(ids, rng) for ids, rng in zip(members, rngs)]
-    total, block = int(n_steps.max()), batches.block_steps(batch)
+    n_steps = np.array([batches.step_count(recipe, len(ids)) for ids in members])
+    made = np.array([batches.steps_made(recipe, len(ids)) for ids in members])
+    total, block = int(made.max()), batches.block_steps(batch)
     for start in range(0, total, block):
         count = min(block, total - start)
         plan = np.stack([stream.take(count * batch).reshape(count, batch) for stream in streams], axis=1)
         plan = torch.from_numpy(plan.reshape(count, -1)).to(like.device)
-        rates = batches.learning_rates(recipe, np.arange(start, start + count)[:, None], n_steps[None, :])
+        steps = np.arange(start, start + count)[:, None]
+        rates = np.where(steps < made, batches.learning_rates(recipe, steps, n_steps), 0.0)
         rates = torch.from_numpy(-rates).to(like.device, like.dtype)[:, :, None, None]
         yield from zip(plan, rates)
 
@@ -114,8 +117,7 @@ def _blocks(recipe, members, rngs, batch, n_steps, like):
 def _train_stack(recipe, x, y, members, rngs, sizes, batch):
     n_models, n_layers, n_classes = len(members), len(sizes) - 1, sizes[-1]
     tanh = recipe.activation == "tanh"
-    weights, biases = _initial(sizes, rngs, x)
-    n_steps = np.array([batches.step_count(recipe, len(ids)) for ids in members])
+    weights, biases = initial(recipe, sizes, rngs, x)
     update = _adam(recipe, weights, biases) if recipe.optimizer == "adam" else _sgd(recipe, weights, biases)
 
     inputs = x.new_empty(n_models * batch, sizes[0])
@@ -131,7 +133,7 @@ def _train_stack(recipe, x, y, members, rngs, sizes, batch):
     minus_one = x.new_full((), -1.0)
     factor = 2 if tanh else 1
 
-    for step, (index, rates) in enumerate(_blocks(recipe, members, rngs, batch, n_steps, x)):
+    for step, (index, rates) in enumerate(_blocks(recipe, members, rngs, batch, x)):
         torch.index_select(x, 0, index, out=inputs)
         torch.index_select(y, 0, index, out=labels)
         for i, out in enumerate(hidden):

@@ -10,13 +10,15 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import statistics
+import tempfile
 import time
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 from scipy import stats
 
-from mia_lib import lira
+from mia_lib import attacks, lira
 
 N_TARGETS = 8
 OPTIONS = {
@@ -100,6 +102,58 @@ def against_refits():
           f"result itself is {8 * n_models * n / 2**20:.0f} MB of it.\n")  # fmt: skip
 
 
+def one_fit():
+    """One target: the library's fit and score, its change of layout included, against lists of slices."""
+    print("One target against 256 models, CPU seconds, medians of interleaved repeats")
+    print(f"{'examples x queries':22}{'center':10}{'ours, s':>10}{'lists, s':>10}{'ratio':>9}{'wanted':>9}")
+    for n, n_queries, repeats, wanted in ((10_000, 2, 7, (3, 12)), (10_000, 18, 3, (2, 6))):
+        x, member = made(257, n, n_queries)
+        for center, least in zip(("median", "mean"), wanted):
+            ours, lists = [], []
+            for target in range(repeats):
+                # Models keep their order: the target is the first, and the others follow it.
+                others = np.roll(x, -target, axis=0)
+                masks = np.roll(member, -target, axis=0)
+                options = {"center": center, "covariance": "diagonal"}
+                ours.append(seconds(lira.online, others[0], others[1:], masks[1:], **options)[0])
+                lists.append(seconds(refit, others, masks, 0, "median")[0])
+            mine, theirs = statistics.median(ours), statistics.median(lists)
+            name = f"{n:,} x {n_queries}"
+            print(f"{name:22}{center:10}{mine:10.3f}{theirs:10.3f}{theirs / mine:8.1f}x{least:8}x", flush=True)
+    print("The lists always take the median, as the public code does.\n")
+
+
+def full_size():
+    """256 x 50,000 x 18 in float32 from a file: what is allocated beyond the input, which is never read as a whole."""
+    n_models, n, n_queries = 256, 50_000, 18
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "signals.npy"
+        x = np.lib.format.open_memmap(file, "w+", np.float32, (n_models, n, n_queries))
+        for row in x:
+            row[:] = rng.standard_normal(row.shape, dtype=np.float32)
+        x.flush()
+        del x
+        member = rng.random((n_models, n)).argsort(axis=0) < n_models // 2
+        x = np.load(file, mmap_mode="r")
+        tracemalloc.start()
+        took, _ = seconds(lira.leave_one_out, x, member)
+        peak = tracemalloc.get_traced_memory()[1] / 2**20
+        tracemalloc.stop()
+        print(f"{n_models} x {n:,} x {n_queries} from a memory map, every model as target: {took:.0f} s of CPU, {peak:.0f} MB "
+              f"beyond the input (wanted: under 256), {8 * n_models * n / 2**20:.0f} MB of them the result")  # fmt: skip
+
+
+def other_attacks():
+    """The attacks that the comparison adds, all 256 models as targets."""
+    x, member = made(256, 10_000, 1)
+    x = -np.logaddexp(0, -x[..., 0])
+    names = ("midpoint", "difficulty_calibration", "reference_quantile", "outlier_tail", "rmia")
+    for attack in (getattr(attacks, name) for name in names):
+        took, _ = seconds(lira.leave_one_out, x, member, attack)
+        print(f"  {attack.__name__:24} 256 x 10,000: {took:.2f} s of CPU", flush=True)
+
+
 def growth():
     print("Growth of the one pass (default options): CPU seconds, and nanoseconds per signal")
     base = {"S": 128, "n": 4_000, "Q": 2}
@@ -120,4 +174,7 @@ def growth():
 
 if __name__ == "__main__":
     against_refits()
+    one_fit()
     growth()
+    other_attacks()
+    full_size()

@@ -1,0 +1,69 @@
+"""MERLIN: is the loss at the example lower than around it?"""
+
+import numpy as np
+
+from mia_lib import checks, signals
+
+
+def merlin(fit, scale, repeats=100, seed=0):
+    """A function for `shadow.Store.apply`: share of noisy copies on which a model's loss is larger than on the example.
+
+    Jayaraman et al. 2021 (Carlini et al. 2022, section V-C). Assumes queries at points of the adversary's choice, no shadow
+    models; and that a trained example sits in a local minimum of the loss.
+
+    Parameters
+    ----------
+    fit : object with ``logits(state, x) -> (k, n, K)``
+        What trained the models, such as a `train.Classifier`.
+    scale : float
+        Standard deviation of the Gaussian noise, in the unit of x, above 0.
+    repeats : int
+        Noisy copies of each example.
+    seed : int
+        The copies are the same for every model, so that models differ by their answers alone.
+
+    Returns
+    -------
+    callable
+        ``function(state, x, y)`` returns scores (k, n), float64, in [0, 1] in steps of 1 / repeats; larger means more
+        likely a member. Images of bytes are rounded and kept within 0 ... 255 after the noise.
+
+    Raises
+    ------
+    ValueError
+        A fit without logits, a scale or number of repeats out of range.
+
+    Notes
+    -----
+    Costs `repeats` passes over the data for each model. Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> class Fit:
+    ...     def logits(self, state, x):
+    ...         return np.stack([-x**2, x], axis=-1)[None]
+    >>> merlin(Fit(), scale=0.5)(None, np.array([0.0]), np.array([0])).shape
+    (1, 1)
+    """
+    if not callable(getattr(fit, "logits", None)):
+        checks.fail("fit", repr(fit), "an object with a method logits(state, x), such as train.Classifier")
+    scale = checks.number("scale", scale, 0, open_low=True)
+    repeats = checks.integer("repeats", repeats, 1)
+    seed = checks.integer("seed", seed, 0)
+
+    def share_above(state, x, y):
+        at_example = signals.cross_entropy(fit.logits(state, x), y)
+        rng = np.random.default_rng(seed)
+        count = np.zeros(at_example.shape)
+        for _ in range(repeats):
+            count += signals.cross_entropy(fit.logits(state, _noisy(x, scale, rng)), y) > at_example
+        return count / repeats
+
+    return share_above
+
+
+def _noisy(x, scale, rng):
+    moved = x + scale * rng.standard_normal(x.shape, dtype=np.float32)
+    if x.dtype == np.uint8 and x.ndim > 2:  # records of bytes, such as 0/1 features, are read as they are
+        return np.clip(np.rint(moved), 0, 255).astype(np.uint8)
+    return moved.astype(x.dtype if x.dtype.kind == "f" else np.float32)

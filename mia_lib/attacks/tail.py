@@ -1,0 +1,166 @@
+"""Attack few examples, and those with a p-value: outliers in what the models see, and a fitted tail."""
+
+import numpy as np
+from sklearn.metrics import pairwise_distances_chunked
+
+from mia_lib import checks
+from mia_lib.attacks import inputs
+
+TAIL = 0.1  # share of the OUT models that the tail is fitted to
+
+
+def neighbours(features, radius):
+    """How many other examples lie close to each: the degrees of the graph that tells outliers.
+
+    Long et al. 2020 attack only examples with few neighbours among the features that reference models give them: a model
+    that lacks them has nothing to learn their answer from.
+
+    Parameters
+    ----------
+    features : array (n, d)
+        Such as the logits of an example, averaged over all shadow models or side by side; no row of zeros.
+    radius : float
+        Largest cosine distance, 1 minus the cosine, of a neighbour, in [0, 2].
+
+    Returns
+    -------
+    int array (n,)
+        Number of neighbours, the example itself not counted.
+
+    Raises
+    ------
+    ValueError
+        Features that are not finite, a row of zeros, a radius out of range.
+
+    Notes
+    -----
+    Use features of all shadow models alike: if those of the target entered in another way than those of the others,
+    being selected would tell about membership. O(n^2 d) time, memory in blocks. Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> neighbours([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0]], radius=0.1)
+    array([1, 1, 0])
+    """
+    features = checks.real_array("features", features, 2)
+    radius = checks.number("radius", radius, 0, 2)
+    if not features.any(axis=1).all():
+        checks.fail("features", f"{int((~features.any(axis=1)).sum())} rows of zeros", "a direction for each example")
+    close = pairwise_distances_chunked(
+        features, metric="cosine", reduce_func=lambda block, start: (block <= radius).sum(axis=1), working_memory=64
+    )
+    return np.concatenate(list(close)) - 1
+
+
+def outlier_tail(target, shadow, shadow_member, vulnerable=None):
+    """Minus the logarithm of the chance that an OUT model answers at least as well as the target.
+
+    Long et al. 2020: a one-sided test for each example against models that were not trained on it. Assumes OUT models and, for
+    values that none of them reaches, an exponential tail, fitted to the largest tenth of them (at least two). Between
+    their values their distribution function is interpolated linearly, with (k - 1/2) / m at the k-th of m, and the
+    mean of such ranks where several are equal.
+
+    Parameters
+    ----------
+    target : array (n,)
+        The target model's signal, larger for members; finite.
+    shadow : array (S, n)
+        The same signal of S shadow models, the target not among them.
+    shadow_member : bool array (S, n)
+        True where example i trained shadow model s; those models are not used.
+    vulnerable : bool array (n,), optional
+        The examples that are attacked, such as ``neighbours(features, radius) < 5``; all others score 0. None: all.
+
+    Returns
+    -------
+    float64 array (n,)
+        In nats, at least 0. Larger means more likely a member.
+
+    Raises
+    ------
+    ValueError
+        Wrong shapes, signals that are not finite, an example with fewer than three OUT models, a target that is among the
+        shadow models.
+
+    Notes
+    -----
+    Where the largest tenth are all equal the tail falls off within 1e-12 of their size. Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> out = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> outlier_tail(np.array([1.5]), out, np.zeros((4, 1), bool)).round(3)
+    array([0.693])
+    """
+    target, shadow, member = inputs.one_target(target, shadow, shadow_member, ("OUT",))
+    _three_out("shadow_member", (~member).sum(axis=0))
+    vulnerable = _chosen(vulnerable, len(target))
+    scores = np.zeros(len(target))
+    for i in np.flatnonzero(vulnerable):
+        out = np.sort(shadow[~member[:, i], i])
+        tail = _tail_size(len(out))
+        scores[i] = _scores(target[i : i + 1], out, out[-tail:].mean() - out[-tail - 1])[0]
+    return scores
+
+
+def _every_target(signals, member, vulnerable=None):
+    signals = inputs.one_query(signals)
+    _three_out("member", (~member).sum(axis=0) - 1)
+    vulnerable = _chosen(vulnerable, signals.shape[1])
+    scores = np.zeros(signals.shape)
+    for i, inside, outside in inputs.each_example(signals, member):
+        if not vulnerable[i]:
+            continue
+        out = signals[outside, i]
+        m = len(out) - 1
+        tail = _tail_size(m)
+        # IN targets: the lowest-numbered OUT model is left out.
+        rest = np.sort(out[1:])
+        scores[inside, i] = _scores(signals[inside, i], rest, rest[-tail:].mean() - rest[-tail - 1])
+        # OUT targets: each leaves a sample of its own, whose tail begins one place lower if the target is part of it.
+        order = np.argsort(out, kind="stable")
+        out, place = out[order], np.arange(m + 1)
+        within = place > m - tail - 1
+        top = np.where(within, out[m - tail :].sum() - out, out[m - tail + 1 :].sum()) / tail
+        excess = top - np.where(within, out[m - tail - 1], out[m - tail])
+        scores[outside[order], i] = _scores(out, out, excess, among=1)
+    return scores
+
+
+outlier_tail.every_target = _every_target
+
+
+def _scores(x, out, excess, among=0):
+    """-log of the survival function of sorted values, of which each x itself is one (and left out) if `among` is 1.
+
+    Values of x that equal some count half of them, so that the steps of coarse signals favour neither side.
+    """
+    m = len(out) - among
+    left, right = np.searchsorted(out, x, "left"), np.searchsorted(out, x, "right") - among
+    tied, first, last = right > left, left == 0, left == m
+    below, above = out[np.maximum(left - 1, 0)], out[np.minimum(left + among, m + among - 1)]
+    rank_below = (np.searchsorted(out, below, "left") + left) / 2
+    rank_above = (left + np.searchsorted(out, above, "right") - among) / 2
+    gap = above - below
+    share = np.divide(x - below, gap, out=np.zeros(len(x)), where=~(tied | first | last))
+    rank = np.where(tied, (left + right) / 2, (1 - share) * rank_below + share * rank_above)
+    rank = np.where(first & ~tied, rank_above, np.where(last & ~tied, rank_below, rank))
+    # Beyond the values an exponential, on either side the one that is fitted to the largest of them.
+    scale = np.maximum(excess, 1e-12 * max(np.abs(out).max(), 1e-12))
+    beyond = np.where(last & ~tied, x - below, 0) / scale
+    under = np.where(first & ~tied, above - x, 0) / scale
+    return -np.log1p(-rank / m * np.exp(-under)) + beyond
+
+
+def _tail_size(m):
+    return max(2, int(np.ceil(TAIL * m)))
+
+
+def _three_out(name, counts):
+    short = np.flatnonzero(counts < 3)
+    if short.size:
+        checks.fail(name, f"{short.size} examples that leave fewer than three OUT models", "at least three of each example")
+
+
+def _chosen(vulnerable, n):
+    return np.ones(n, dtype=bool) if vulnerable is None else checks.boolean_array("vulnerable", vulnerable, shape=(n,))

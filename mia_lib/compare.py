@@ -1,0 +1,250 @@
+"""Attacks under one protocol: the same targets, the same figures, an interval on each.
+
+Scores of S targets on n examples are pooled. What was drawn independently is the example, so every interval comes from a
+bootstrap that draws examples, all targets of one kept together, scores fixed. Models are never redrawn: a model drawn
+twice would be among its own shadow models.
+
+Taught in book/lira.ipynb.
+"""
+
+import numpy as np
+import pandas as pd
+
+from mia_lib import checks, intervals, metrics
+
+RATES = (1e-5, 1e-3, 1e-2)
+N_RESAMPLES = 1000
+
+
+def name_of(fpr):
+    """How `table` calls a rate.
+
+    Examples
+    --------
+    >>> name_of(1e-3)
+    'TPR at 0.1 %'
+    """
+    return f"TPR at {100 * fpr:.12g} %"
+
+
+def table(scores, member, fprs=RATES, delta=0.05, rng=None):
+    """What each attack finds, with intervals.
+
+    Parameters
+    ----------
+    scores : dict of str to array (S, n) or (n,)
+        The scores of each attack, all of one shape; larger means more likely a member. Column i is example i.
+    member : bool array, same shape
+        The truth.
+    fprs : sequence of float
+        False-positive rates in (0, 1) at which the true-positive rate is read off.
+    delta : float
+        Nominal probability that an interval misses the truth.
+    rng : numpy.random.Generator, optional
+        None means fresh entropy. All attacks are given the same resamples.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each attack. "TPR at 0.1 %" and so on (`Estimate`): the largest TPR with FPR <= 0.1 %, all in [0, 1].
+        "false positives at 0.1 %" (int): how many distinct examples carry the false positives. "resolved at 0.1 %"
+        (bool): whether there are so many non-members that not one false positive among them would show FPR <= 0.1 %;
+        where this is False the TPR is that without a false positive.
+        "balanced accuracy" (`Estimate`): at the threshold that is best on these scores, which the interval holds
+        fixed. "AUC" (`Estimate`).
+
+    Raises
+    ------
+    ValueError
+        No attack, scores of another shape than `member`, NaN or +inf, rates or delta outside (0, 1).
+
+    Notes
+    -----
+    Zero false positives show a rate of 0.1 % from 2,995 independent non-members on, of 0.001 % from 299,572. Pooled non-members
+    are not independent, so "resolved" is necessary and not sufficient: look at the examples that carry them.
+    For one target, (n,), intervals of the TPR are those of `metrics.Roc.tpr_at`, without a bootstrap.
+    Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> member = rng.random((4, 500)) < 0.5
+    >>> scores = {"noise": rng.normal(size=(4, 500)), "good": rng.normal(size=(4, 500)) + 2 * member}
+    >>> found = table(scores, member, [0.01], rng=rng)
+    >>> list(found.columns)
+    ['TPR at 1 %', 'false positives at 1 %', 'resolved at 1 %', 'balanced accuracy', 'AUC']
+    >>> bool(found.loc["good", "AUC"].low > found.loc["noise", "AUC"].high)
+    True
+    """
+    scores, member = _checked(scores, member)
+    rates = [checks.number("fprs", rate, 0, 1, open_low=True, open_high=True) for rate in fprs]
+    delta = checks.delta(delta)
+    seed = int(checks.generator(rng).integers(2**63))
+    rows = {}
+    for name, values in scores.items():
+        curve, row = metrics.roc(values, member), {}
+        for rate in rates:
+            short = name_of(rate)[4:]
+            resolved = curve.n_nonmembers >= metrics.n_nonmembers_needed(rate, delta)
+            read_at = rate if resolved else 0.0
+            row[name_of(rate)] = curve.tpr_at(read_at, delta, rng=np.random.default_rng(seed))
+            row[f"false positives {short}"] = curve.distinct_false_positives(read_at)
+            row[f"resolved {short}"] = resolved
+        row["balanced accuracy"] = balanced_accuracy(curve, values, member, delta, np.random.default_rng(seed))
+        row["AUC"] = curve.auc_interval(delta, rng=np.random.default_rng(seed))
+        rows[name] = row
+    columns = list(next(iter(rows.values())))
+    return pd.DataFrame({column: pd.Series({name: row[column] for name, row in rows.items()}) for column in columns})
+
+
+def show(found):
+    """`table` as text: percentages with intervals, and "< floor" where a rate cannot be resolved.
+
+    Parameters
+    ----------
+    found : pandas.DataFrame
+        From `table`.
+
+    Returns
+    -------
+    pandas.DataFrame of str
+        A column for each figure. A TPR is followed by the number of examples that carry its false positives.
+
+    Notes
+    -----
+    Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> member = np.arange(40) < 20
+    >>> show(table({"a": np.arange(40.0)}, member, [0.001], rng=np.random.default_rng(0))).loc["a", "TPR at 0.1 %"]
+    '0.00 % < floor'
+    """
+    text = pd.DataFrame(index=found.index)
+    for column in found.columns:
+        if column.startswith("TPR"):
+            what = column.removeprefix("TPR ")
+            cells = zip(found[column], found[f"false positives {what}"], found[f"resolved {what}"])
+            text[column] = [
+                f"{percent(e)} ({carriers} ex.)" if resolved else f"{100 * e.value:.2f} % < floor"
+                for e, carriers, resolved in cells
+            ]
+        elif column in ("balanced accuracy", "AUC"):
+            text[column] = [percent(e) if column == "balanced accuracy" else f"{e:.3f}" for e in found[column]]
+    return text
+
+
+def percent(estimate, digits=2):
+    """An `intervals.Estimate` in per cent.
+
+    Examples
+    --------
+    >>> from mia_lib.intervals import Estimate
+    >>> percent(Estimate(0.1, 0.05, 0.2), 0)
+    '10 % [5, 20]'
+    """
+    value, low, high = (f"{100 * part:.{digits}f}" for part in estimate)
+    return f"{value} % [{low}, {high}]"
+
+
+def balanced_accuracy(curve, scores, member, delta=0.05, rng=None):
+    """(TPR + TNR) / 2 at the best threshold, with that threshold held fixed in the bootstrap over examples.
+
+    Parameters
+    ----------
+    curve : metrics.Roc
+        Of these scores.
+    scores, member : arrays (S, n) or (n,)
+    delta : float
+    rng : numpy.random.Generator, optional
+
+    Returns
+    -------
+    Estimate
+        In [0, 1]. The threshold is chosen on the evaluated scores and flatters the attack; the interval does not know of it.
+
+    Notes
+    -----
+    Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> scores, member = np.arange(6.0), np.arange(6) > 2
+    >>> balanced_accuracy(metrics.roc(scores, member), scores, member, rng=np.random.default_rng(0)).value
+    1.0
+    """
+    called = np.atleast_2d(scores >= curve.thresholds[np.argmax(curve.tpr - curve.fpr)])
+    member = np.atleast_2d(member)
+    counts = np.stack([(called & member).sum(0), member.sum(0), (called & ~member).sum(0), (~member).sum(0)], axis=1)
+
+    def value(weights):
+        tp, n1, fp, n0 = (weights @ counts).T
+        undefined = (n1 == 0) | (n0 == 0)
+        found = (1 + tp / np.maximum(n1, 1) - fp / np.maximum(n0, 1)) / 2
+        return np.where(undefined, np.nan, found)
+
+    return intervals.bootstrap(value, len(counts), checks.delta(delta), N_RESAMPLES, rng)
+
+
+def tpr_ratio(scores, baseline, member, fpr, delta=0.05, rng=None):
+    """How many times as many members one attack finds as another at the same false-positive rate.
+
+    Parameters
+    ----------
+    scores, baseline : arrays (S, n) or (n,)
+        Of the attack and of what it is compared with.
+    member : bool array, same shape
+    fpr : float
+        In (0, 1).
+    delta : float
+    rng : numpy.random.Generator, optional
+
+    Returns
+    -------
+    Estimate
+        TPR over TPR, at least 0. Both are resampled together, so that what makes an example hard for either cancels.
+        inf where the baseline finds none.
+
+    Raises
+    ------
+    ValueError
+        Wrong shapes, scores that `metrics.roc` refuses, a rate outside (0, 1), an attack and a baseline that both find none.
+
+    Notes
+    -----
+    Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> member = np.arange(400) % 2 == 0
+    >>> x = np.random.default_rng(0).normal(size=400)
+    >>> tpr_ratio(x + 2 * member, x + 2 * member, member, 0.1, rng=np.random.default_rng(0))
+    Estimate(value=1.0, low=1.0, high=1.0)
+    """
+    both, member = _checked({"scores": scores, "baseline": baseline}, member)
+    fpr = checks.number("fpr", fpr, 0, 1, open_low=True, open_high=True)
+    parts = [metrics.roc(values, member).weighted_tpr(fpr) for values in both.values()]
+
+    def share(weights):
+        ours, theirs = (part(weights) for part in parts)
+        total = ours + theirs
+        return np.divide(ours, total, out=np.full(len(total), np.nan), where=total > 0)  # undefined: left out
+
+    if np.isnan(share(np.ones((1, member.shape[-1]), dtype=np.int64))[0]):
+        checks.fail("scores, baseline", f"two attacks without a true positive at FPR {fpr:g}", "one that finds a member")
+    # The share of the two rates has the ratio's order and stays finite where the baseline finds none.
+    found = intervals.bootstrap(share, member.shape[-1], checks.delta(delta), N_RESAMPLES, rng)
+    return intervals.Estimate(*(part / (1 - part) if part < 1 else np.inf for part in found))
+
+
+def _checked(scores, member):
+    if not scores:
+        checks.fail("scores", "no attack", "at least one")
+    checked = {}
+    for name, values in scores.items():
+        values = checks.real_array(f"scores of {name!r}", values, (1, 2), finite=False)
+        member = checks.boolean_array("member", member)
+        if values.shape != member.shape:
+            checks.fail(f"scores of {name!r}", f"shape {values.shape}", f"shape {member.shape}, that of member")
+        checked[name] = values
+    return checked, member

@@ -1,0 +1,350 @@
+"""Defences at the output, and what judging a defence needs.
+
+Defences that change the training are in `mia_lib.train`: they are fits, so an adaptive attacker trains shadow models with
+them. Here are those that change answers alone, and two helpers of an honest evaluation.
+
+Taught in book/defenses.ipynb.
+"""
+
+import numpy as np
+import torch
+
+from mia_lib import checks, models
+from mia_lib.train import Classifier
+
+LABEL_WEIGHT = 10.0  # Jia et al.'s c2: what keeps the predicted label
+FIRST_DISTORTION_WEIGHT, LAST_DISTORTION_WEIGHT = 0.1, 1e5  # their c3, times ten from search to search
+START_FLOOR = np.log(1e-9)  # where a search starts: from smaller probabilities, or zero, it would never come back
+
+
+class MembershipNetwork:
+    """The defender's own attacker: a network that guesses membership from an output alone.
+
+    Parameters
+    ----------
+    logits : array (n, K)
+        Outputs of the defended model before the softmax, or log-probabilities.
+    member : bool array (n,)
+        True for the model's training records; the defender knows them.
+    hidden : tuple of int
+    epochs : float
+    rng : numpy.random.Generator, optional
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, members only or non-members only.
+
+    Notes
+    -----
+    It reads no label: a defender who answers a query does not know the right one. Reference: Jia et al. 2019, section 4.
+    Taught in book/defenses.ipynb.
+
+    Examples
+    --------
+    >>> logits = np.array([[6.0, 0.0], [0.3, 0.0]] * 20)
+    >>> attacker = MembershipNetwork(logits, [True, False] * 20, epochs=100, rng=np.random.default_rng(0))
+    >>> attacker.probability(np.exp(logits[:2])) > 0.5
+    array([ True, False])
+    """
+
+    def __init__(self, logits, member, hidden=(128, 64), epochs=50, rng=None):
+        logits = _checked_logits(logits)
+        member = checks.boolean_array("member", member, shape=logits.shape[:1])
+        checks.both_groups("member", member)
+        rng = checks.generator(rng)
+        recipe = Classifier(
+            hidden=hidden, activation="relu", n_classes=2, epochs=epochs, optimizer="adam", learning_rate=0.001
+        )  # fmt: skip
+        everyone = np.ones((1, len(logits)), bool)
+        state = recipe(_softmax(logits).numpy(), member.astype(np.int64), everyone, [rng])
+        self._net = models.build("mlp", (logits.shape[1],), 2, rng, hidden=recipe.hidden, activation="relu")
+        self._net.load_state_dict({name: torch.from_numpy(array[0]) for name, array in state.items()})
+        self._net.double().requires_grad_(False)
+        self._seen = float(np.log(member.sum() / (~member).sum()))
+
+    def __call__(self, probabilities):
+        """log I - log(1 - I) for a (n, K) float64 tensor, differentiable; (n,) tensor."""
+        out = self._net(probabilities)
+        return out[:, 1] - out[:, 0] - self._seen
+
+    def probability(self, weights):
+        """I, the guessed probability of being a member, where members and non-members are equally likely.
+
+        Parameters
+        ----------
+        weights : array (n, K)
+            Probabilities, or anything not negative that is proportional to them in each row.
+
+        Returns
+        -------
+        float64 array (n,)
+            In [0, 1].
+        """
+        weights = checks.real_array("weights", weights, 2)
+        if (weights < 0).any() or (weights.sum(1) <= 0).any():
+            checks.fail("weights", "a negative entry or a row of zeros", "rows that are not negative with a positive sum")
+        return torch.sigmoid(self(torch.from_numpy(weights / weights.sum(1, keepdims=True)))).numpy()
+
+
+def memguard(logits, attacker, budget=1.0, steps=300, rate=0.1, rng=None):
+    """MemGuard: noise on the outputs so that a known attacker sees nothing, with the predicted label kept.
+
+    For each record the search looks for the smallest change of the probabilities for which the attacker's guess is exactly
+    1/2; then the change is applied with the largest probability that keeps the expected distortion within the budget.
+
+    Parameters
+    ----------
+    logits : array (n, K)
+        The model's outputs before the softmax, or log-probabilities; finite or -inf.
+    attacker : callable
+        Takes a (n, K) float64 tensor of probabilities and returns the (n,) log-odds log I - log(1 - I), differentiable and
+        row by row; such as a `MembershipNetwork`.
+    budget : float
+        The largest expected L1 distance of a record's answer from the model's, in [0, 2]. With 2 the change always applies.
+    steps : int
+        Steps of one search, at least 1.
+    rate : float
+        Length of a step in the logits, above 0.
+    rng : numpy.random.Generator, optional
+        Draws which records are changed where the budget does not allow all.
+
+    Returns
+    -------
+    (n, K) float64 array
+        Probabilities: each row at least 0, summing to one, its argmax that of the logits. A record for which no change was
+        found keeps its answer.
+
+    Raises
+    ------
+    ValueError
+        For NaN, a row with two largest logits (no label to keep), parameters out of range, an attacker whose result is not
+        (n,) finite numbers.
+
+    Notes
+    -----
+    Song and Mittal 2021, eq. 4. The search is Jia et al.'s (2019, Algorithm 1): with e the noise on the logits z and h the
+    log-odds, steps of fixed length down the gradient of |h| + 10 max(0, max_j (z+e)_j - (z+e)_l) + c ||change||_1, until h
+    changes its sign, for c = 0.1, 1, ... as long as that succeeds; here all records at once. What they leave out: the way
+    back from the point found to the original answer keeps the label (a mixture of two answers with the same largest entry
+    has it too), so bisection on it finds h = 0 itself, at less distortion. Probability of use: min(1, budget / distortion).
+    Taught in book/defenses.ipynb.
+
+    Examples
+    --------
+    >>> spread = lambda p: 8 * p.max(1).values - 6                # this attacker calls confident answers members
+    >>> memguard(np.log([[0.9, 0.07, 0.03]]), spread, budget=2).max().round(6)
+    np.float64(0.75)
+    """
+    logits = _checked_logits(logits)
+    if not callable(attacker):
+        checks.fail("attacker", repr(attacker), "a function of a tensor of probabilities")
+    checks.number("budget", budget, 0, 2)
+    checks.integer("steps", steps, 1)
+    checks.number("rate", rate, 0, open_low=True)
+    rng = checks.generator(rng)
+    top = np.sort(logits, axis=1)
+    tied = np.flatnonzero(top[:, -1] == top[:, -2])
+    if len(tied):
+        checks.fail("logits", f"two largest entries in row {tied[0]}", "one largest entry in every row")
+
+    z = torch.log_softmax(torch.from_numpy(logits), 1)
+    original = torch.softmax(z, 1)
+    _log_odds(attacker, original)
+    found, distortion = original.clone(), torch.full((len(z),), torch.inf, dtype=torch.float64)
+    todo, weight = torch.arange(len(z)), FIRST_DISTORTION_WEIGHT
+    while len(todo) and weight <= LAST_DISTORTION_WEIGHT:
+        crossed, end = _search(z[todo], original[todo], attacker, weight, steps, rate)
+        todo, end = todo[crossed], end[crossed]
+        answer = _even_odds(original[todo], end, attacker)
+        change = (answer - original[todo]).abs().sum(1)
+        better = change < distortion[todo]
+        found[todo[better]], distortion[todo[better]] = answer[better], change[better]
+        weight *= 10
+
+    change = torch.where(torch.isfinite(distortion), distortion, 0.0).numpy()
+    use = rng.random(len(z)) * change < budget if budget < 2 else np.ones(len(z), bool)
+    return np.where(use[:, None], found.numpy(), original.numpy())
+
+
+def _search(z, original, attacker, weight, steps, rate):
+    """Walk from each answer until the attacker changes its mind; which records did, and where they were then."""
+    n = len(z)
+    label = z.argmax(1)
+    is_label = torch.nn.functional.one_hot(label, z.shape[1]).bool()
+    member = _log_odds(attacker, original) > 0
+    here = z.clamp_min(START_FLOOR)
+    crossed, end = torch.zeros(n, dtype=torch.bool), original.clone()
+    active = torch.arange(n)
+    for _ in range(steps):
+        point = here[active].requires_grad_(True)
+        probabilities = torch.softmax(point, 1)
+        rival = point.masked_fill(is_label[active], -torch.inf).amax(1)
+        own = point.gather(1, label[active, None])[:, 0]
+        cost = _log_odds(attacker, probabilities).abs() + LABEL_WEIGHT * torch.relu(rival - own)
+        cost = cost + weight * (probabilities - original[active]).abs().sum(1)
+        gradient = torch.autograd.grad(cost.sum(), point)[0]
+        norm = gradient.norm(dim=1, keepdim=True)
+        here[active] -= rate * gradient / torch.where(norm > 0, norm, 1.0)
+        with torch.no_grad():
+            probabilities = torch.softmax(here[active], 1)
+            others = probabilities.masked_fill(is_label[active], -1.0).amax(1)
+            kept = probabilities.gather(1, label[active, None])[:, 0] > others
+            done = kept & ((_log_odds(attacker, probabilities) > 0) != member[active])
+        end[active[done]], crossed[active[done]] = probabilities[done], True
+        active = active[~done]
+        if not len(active):
+            break
+    return crossed, end
+
+
+def _even_odds(start, end, attacker):
+    """The mixture of two answers, on different sides of the attacker's threshold, that lies on it: by bisection."""
+    low, high = torch.zeros(len(start), 1, dtype=start.dtype), torch.ones(len(start), 1, dtype=start.dtype)
+    if not len(start):
+        return start
+    member = _log_odds(attacker, start) > 0
+    for _ in range(60):
+        middle = (low + high) / 2
+        crossed = ((_log_odds(attacker, start + middle * (end - start)) > 0) != member)[:, None]
+        low, high = torch.where(crossed, low, middle), torch.where(crossed, middle, high)
+    return start + high * (end - start)
+
+
+def _log_odds(attacker, probabilities):
+    found = attacker(probabilities)
+    if not isinstance(found, torch.Tensor) or found.shape != probabilities.shape[:1]:
+        given = f"a result of shape {tuple(getattr(found, 'shape', ()))}"
+        checks.fail("attacker", given, f"a tensor of shape ({len(probabilities)},)")
+    if not torch.isfinite(found).all():
+        checks.fail("attacker", "a result that is not finite", "finite log-odds")
+    return found
+
+
+def rounded(probabilities, decimals=1):
+    """Outputs rounded to a few decimals: what the weakly adaptive attacker feeds to its attack.
+
+    Parameters
+    ----------
+    probabilities : array (..., n, K)
+    decimals : int
+        At least 0. Jia et al. round to one.
+
+    Returns
+    -------
+    float64 array of the same shape
+        Divided by each row's sum, so that rows are probabilities again; a row that rounds to zeros becomes uniform.
+
+    Raises
+    ------
+    ValueError
+        For NaN, negative entries, decimals below 0.
+
+    Notes
+    -----
+    Song and Mittal 2021, section 3.3.3: the attacker hopes that rounding removes the noise and keeps the signal.
+    Taught in book/defenses.ipynb.
+
+    Examples
+    --------
+    >>> rounded([[0.62, 0.35, 0.03]])
+    array([[0.6, 0.4, 0. ]])
+    """
+    probabilities = checks.real_array("probabilities", probabilities)
+    if probabilities.ndim < 2 or (probabilities < 0).any():
+        checks.fail("probabilities", "fewer than two axes or a negative entry", "rows of probabilities")
+    coarse = np.round(probabilities, checks.integer("decimals", decimals, 0))
+    total = coarse.sum(-1, keepdims=True)
+    return np.where(total > 0, coarse / np.where(total > 0, total, 1.0), 1 / coarse.shape[-1])
+
+
+def early_stopping_epoch(accuracy, target):
+    """Where on its curve an undefended model is as accurate as a defended one.
+
+    Parameters
+    ----------
+    accuracy : array (E,)
+        Of the undefended model after each epoch, on records that are neither members nor the evaluation's non-members.
+    target : float
+        The defended model's accuracy on the same records.
+
+    Returns
+    -------
+    int
+        The index of the accuracy nearest to the target; of equals the first, the least trained.
+
+    Raises
+    ------
+    ValueError
+        For NaN or an accuracy outside [0, 1].
+
+    Notes
+    -----
+    Song and Mittal 2021, section 3.2.1. Taught in book/defenses.ipynb.
+
+    Examples
+    --------
+    >>> early_stopping_epoch([0.2, 0.5, 0.6, 0.5], 0.52)
+    1
+    """
+    accuracy = checks.real_array("accuracy", accuracy, 1)
+    checks.number("target", target, 0, 1)
+    if accuracy.min() < 0 or accuracy.max() > 1:
+        checks.fail("accuracy", f"values from {accuracy.min():g} to {accuracy.max():g}", "values in [0, 1]")
+    return int(np.argmin(np.abs(accuracy - target)))
+
+
+def mislabel(labels, rows, n_classes, rng=None):
+    """Canaries: the same labels, with those of some rows replaced by a wrong one.
+
+    A mislabelled record is learnt by heart or not at all, so it stands for the worst-off records of a training set
+    (Aerni et al. 2024).
+
+    Parameters
+    ----------
+    labels : array (n,)
+        Whole numbers 0 ... n_classes - 1.
+    rows : array of int
+        Which rows become canaries, each at most once.
+    n_classes : int
+        K, at least 2.
+    rng : numpy.random.Generator, optional
+
+    Returns
+    -------
+    (n,) int64 array
+        Each canary's label uniform over the wrong ones.
+
+    Raises
+    ------
+    ValueError
+        For labels out of range, a row out of range or named twice.
+
+    Notes
+    -----
+    Taught in book/defenses.ipynb.
+
+    Examples
+    --------
+    >>> mislabel([0, 1, 1, 0], [1, 3], 2)
+    array([0, 0, 1, 1])
+    """
+    checks.integer("n_classes", n_classes, 2)
+    labels = checks.labels("labels", labels, len(labels), n_classes).copy()
+    rows = checks.labels("rows", rows, len(rows), len(labels))
+    if len(np.unique(rows)) < len(rows):
+        checks.fail("rows", "a row named twice", "each row at most once")
+    shift = checks.generator(rng).integers(1, n_classes, len(rows))
+    labels[rows] = (labels[rows] + shift) % n_classes
+    return labels
+
+
+def _checked_logits(logits):
+    logits = checks.real_array("logits", logits, 2, finite=False)
+    if logits.shape[1] < 2 or (logits == np.inf).any() or not np.isfinite(logits).any(1).all():
+        checks.fail("logits", f"shape {logits.shape} or a row with +inf or without a finite entry", "(n, K) logits, K >= 2")
+    return logits
+
+
+def _softmax(logits):
+    return torch.softmax(torch.from_numpy(logits), 1)

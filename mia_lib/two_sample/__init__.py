@@ -1,0 +1,46 @@
+"""Tests on sets of records: do two sets have one law?
+
+Taught in book/two_sample.ipynb.
+"""
+
+from mia_lib.two_sample.baselines import (
+    characteristic_function_test,
+    classifier_test,
+    deep_feature_test,
+    mean_embedding_test,
+    mean_test,
+    median_kernel_test,
+    optimized_kernel_test,
+    t_test,
+)
+from mia_lib.two_sample.hr_mmd import HrMmd, repeat_test
+from mia_lib.two_sample.kernels import deep_kernel, gaussian_kernel, median_bandwidth
+from mia_lib.two_sample.mmd import mmd2, mmd2_variance, power_criterion, predicted_power
+from mia_lib.two_sample.permutation import TestResult, permutation_test
+from mia_lib.two_sample.representations import layer_outputs, representations
+from mia_lib.two_sample.sets import set_threshold
+
+__all__ = [
+    "HrMmd",
+    "TestResult",
+    "characteristic_function_test",
+    "classifier_test",
+    "deep_feature_test",
+    "deep_kernel",
+    "gaussian_kernel",
+    "layer_outputs",
+    "mean_embedding_test",
+    "mean_test",
+    "median_bandwidth",
+    "median_kernel_test",
+    "mmd2",
+    "mmd2_variance",
+    "optimized_kernel_test",
+    "permutation_test",
+    "power_criterion",
+    "predicted_power",
+    "repeat_test",
+    "representations",
+    "set_threshold",
+    "t_test",
+]

@@ -1,0 +1,73 @@
+"""The paper-scale parameter files of the defences run as soon as the data are there; bad parameters end with one line."""
+
+import dataclasses
+import hashlib
+import json
+
+import pytest
+from data_archives import git_blob, md5, serve
+from test_risk_scores_notebook import ROOT, here, purchase100, run, texas100  # noqa: F401  (here is a fixture)
+
+from mia_lib import results
+from mia_lib.data import originals
+
+SMALL = {
+    "n_train": 100, "n_reference": 80, "hidden": [16, 12, 8], "attack_hidden": [8], "epochs": 2, "batch_size": 16,
+    "n_checkpoints": 2, "private_epochs": 1, "n_canaries": 12, "n_canary_models": 8, "n_canary_records": 60,
+    "canary_hidden": [8], "canary_epochs": 2, "n_seeds": 2, "device": "cpu",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [purchase100, texas100], ids=lambda make: make.__name__)
+def test_tables_from_their_archives(make, here, monkeypatch):  # noqa: F811
+    name, (served, n) = make.__name__, make()
+    given = [part for key, value in SMALL.items() for part in ("-p", key, json.dumps(value))]
+    with serve(served) as server:
+
+        def local(source):
+            content = served[source.file]
+            sums = {"": "", "md5": md5(content), "git-blob": git_blob(content)}
+            digest = sums[source.algorithm] if source.algorithm in sums else hashlib.sha256(content).hexdigest()
+            return dataclasses.replace(source, url=f"{server.url}/{source.file}", digest=digest)
+
+        monkeypatch.setitem(originals._SOURCES, name, [local(source) for source in originals._SOURCES[name]])
+        original = originals.ORIGINALS[name]
+        layout = {key: (dtype, (n, *shape[1:])) for key, (dtype, shape) in original.arrays.items()}
+        monkeypatch.setitem(originals.ORIGINALS, name, dataclasses.replace(original, arrays=layout))
+        arguments = ["defenses", "--data", name, "--scale", "paper", "--plain", *given]
+        assert run.main(arguments, notebooks=ROOT / "notebooks") == 0
+    record = results.read(here / "MIA_RESULTS" / f"defenses--{name}--paper.json")
+    rows = {row["what"]: row for row in record["rows"]}
+    assert {"R4", "R5", "X13"} == {row["id"] for row in record["rows"]}
+    same = [rows[f"correctness, {defence}"]["value"] for defence in ("none", "MemGuard")]
+    assert same[0] == same[1]  # the label is kept
+    assert rows["modified entropy, adversarial regularization"]["paper"] is not None
+    notes = [row["note"] for row in record["rows"] if row["what"].endswith("minus early stopping")]
+    assert any("TOST p" in note for note in notes) and not any("one seed" in note for note in notes)
+    assert rows["epsilon of DP-SGD, target"]["value"] > 0
+    for who in ("none", "DP-SGD", "MemGuard", "adversarial regularization"):
+        row = rows[f"TPR at FPR 1.0% on canaries, {who}"]
+        assert row["low"] <= row["value"] <= row["high"]
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"dataset": "digit"}, "dataset"),
+        ({"n_train": 1}, "n_train"),
+        ({"n_train": 5000}, "n_train"),
+        ({"n_canary_models": 9}, "n_canary_models"),
+        ({"n_canary_records": 25}, "n_canary_records"),
+        ({"budget": 3}, "budget"),
+        ({"penalty": -1.0}, "penalty"),
+        ({"dropout": 1.0}, "dropout"),
+        ({"penality": 1.0}, "penality"),
+    ],
+)
+def test_bad_parameters_end_with_one_line(changes, message, here, capsys):  # noqa: F811
+    given = [part for key, value in changes.items() for part in ("-p", key, json.dumps(value))]
+    arguments = ["defenses", "--data", "digits", "--scale", "smoke", "--plain", *given]
+    assert run.main(arguments, notebooks=ROOT / "notebooks") == 1
+    line = [line for line in capsys.readouterr().err.splitlines() if line.startswith("run:")][-1]
+    assert message in line
+    assert not list(here.glob("MIA_RESULTS/*.json"))
