@@ -15,7 +15,8 @@ SCHEMA = {
     "labels": ("int", "(n,)", "the right class of each record, 0 ... K - 1"),
     "member": ("bool", "(n,)", "True where the record trained the target"),
     "assignment": ("text", "()", "given (the default), random or coins: how records came to be members"),
-    "shadow_logits": ("float", "(S, n, K) or (S, Q, n, K); (S, m, K)", "outputs of S shadow models; on other records with shadow_labels"),
+    "shadow_logits": ("float", "(S, n, K) or (S, Q, n, K); (S, m, "
+                               "K)", "outputs of S shadow models; on other records with shadow_labels"),
     "shadow_probabilities": ("float", "like shadow_logits", "instead of shadow_logits"),
     "shadow_member": ("bool", "(S, n); (S, m)", "True where the record trained shadow model s"),
     "shadow_labels": ("int", "(m,)", "labels of the shadow models' records, where these are others"),
@@ -62,7 +63,7 @@ def load(path, assignment=None):
     Notes
     -----
     The entries are the arguments of `Observations`; ``probabilities`` and ``shadow_probabilities`` may stand in for
-    ``logits`` and ``shadow_logits``; a column is called ``columns.NAME``. Taught in book/which_attack.ipynb.
+    ``logits`` and ``shadow_logits``; a column is called ``columns.NAME``. Taught in book/audit.ipynb.
 
     Examples
     --------
@@ -97,7 +98,9 @@ def load(path, assignment=None):
     if "assignment" in arrays:
         word = arrays.pop("assignment")
         if word.dtype.kind != "U" or word.size != 1:
-            checks.fail("assignment", f"an array of dtype {word.dtype}, shape {word.shape}", "one word, such as np.array('random')")
+            checks.fail(
+                "assignment", f"an array of dtype {word.dtype}, shape {word.shape}", "one word, such as np.array('random')"
+            )
         arrays["assignment"] = str(word.reshape(-1)[0])
     if assignment is not None:
         arrays["assignment"] = assignment
@@ -163,7 +166,9 @@ def _log(name, array):
     for start in range(0, len(flat), 1 << 16):
         rows = np.asarray(flat[start : start + (1 << 16)], dtype=np.float64)
         if not (rows >= 0).all() or (np.abs(rows.sum(axis=1) - 1) > 1e-3).any():
-            checks.fail(name, "rows that are negative or do not sum to 1", "probabilities; outputs before the softmax are logits")
+            checks.fail(
+                name, "rows that are negative or do not sum to 1", "probabilities; outputs before the softmax are logits"
+            )
         with np.errstate(divide="ignore"):
             out[start : start + (1 << 16)] = np.log(rows)
     return logs

@@ -51,7 +51,7 @@ class Observations:
 
     Notes
     -----
-    Taught in book/which_attack.ipynb.
+    Taught in book/audit.ipynb.
 
     Examples
     --------
@@ -124,7 +124,8 @@ class Observations:
         member = checks.boolean_array("shadow_member", self.shadow_member, shape=(len(shadow), count))
         bad = np.flatnonzero(member.all(axis=1) | ~member.any(axis=1))
         if bad.size:
-            checks.fail("shadow_member", f"shadow model {bad[0]} with {int(member[bad[0]].sum())} of {count} records as members",
+            inside = f"{int(member[bad[0]].sum())} of {count}"
+            checks.fail("shadow_member", f"shadow model {bad[0]} with {inside} records as members",
                         "members and non-members in every shadow model")  # fmt: skip
         put("shadow_member", member)
 
