@@ -8,11 +8,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from mia_lib import attacks, lira, signals
 
 THRESHOLD_MODELS = 8  # shadow models whose answers are pooled to fit thresholds
 PER_EXAMPLE = 64  # shadow models from which on LiRA fits a spread to each record by itself (Carlini et al. 2022, Fig. 9)
+RMIA_SLOPE = 0.3  # a of the offline attack: how much more a record is believed on average than by OUT models
 NO_SHADOW = "shadow models"
 SAME = "shadow models on the same records"
 
@@ -81,9 +83,12 @@ def _lira(attack):
 
 
 def _calibrated(view, rng):
-    """Confidence above what models that did not train on the record have (Watson et al. 2022)."""
-    outside = ~view.shadow_member
-    return view.phi - (view.shadow_phi * outside).sum(axis=0) / outside.sum(axis=0)
+    return attacks.difficulty_calibration(view.phi, view.shadow_phi, view.shadow_member)
+
+
+def _rmia(view, rng):
+    """RMIA from OUT models alone; log p_y is log expit of the logit-scaled confidence."""
+    return attacks.rmia(special.log_expit(view.phi), special.log_expit(view.shadow_phi), view.shadow_member, slope=RMIA_SLOPE)
 
 
 # From the strongest to the weakest by what is known of them: the first that the observations permit is the one that
@@ -91,6 +96,7 @@ def _calibrated(view, rng):
 METHODS = (
     Method("LiRA, online", "shadow models trained with and without the record", _no_gaussians, _lira(lira.online)),
     Method("LiRA, offline", "shadow models trained without the record", _no_out_models, _lira(lira.offline)),
+    Method("RMIA, offline", "shadow models trained without the record", _no_out_models, _rmia),
     Method("Calibrated confidence", "shadow models trained without the record", _no_out_models, _calibrated),
     Method("Modified entropy, class thresholds", "shadow models, on any records", _no_shadow, _class_thresholds),
     Method("LOSS", "the outputs", _nothing, lambda view, rng: attacks.loss(view.logits, view.labels)),
