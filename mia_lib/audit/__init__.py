@@ -1,0 +1,16 @@
+"""An audit of one model: observations in, every attack that they permit, one report out.
+
+`observations` says what may be handed over, `files` reads it, `from_model` makes it from a model, `view` is what an
+adversary sees of it, `methods` lists the attacks, `blind` those that never look at the model, `conduct` computes all
+figures and says what may be concluded, `report` writes it down. ``python -m mia_lib.audit FILE -o REPORT``.
+
+Taught in book/audit.ipynb.
+"""
+
+from mia_lib.audit.conduct import run
+from mia_lib.audit.files import describe, load
+from mia_lib.audit.from_model import observe
+from mia_lib.audit.observations import Observations
+from mia_lib.audit.report import Report
+
+__all__ = ["Observations", "Report", "describe", "load", "observe", "run"]

@@ -1,0 +1,277 @@
+"""The audit itself: every figure that the observations permit, as plain numbers and words."""
+
+import numpy as np
+
+from mia_lib import bayes, checks, metrics, risk_score, signals, two_sample
+from mia_lib.audit import blind
+from mia_lib.audit.files import describe
+from mia_lib.audit.methods import METHODS
+from mia_lib.audit.observations import ASSIGNMENTS, Observations
+from mia_lib.audit.report import Report
+from mia_lib.audit.view import View
+
+FPRS = (0.1, 0.01, 0.001)
+BINS = 20  # equal in members' and non-members' pooled order, fixed before the scores are seen
+TOP = 10  # most exposed records
+SLICE = 20  # members, and non-members, without which a slice has no figures
+MOST_VALUES = 12  # values of a column of whole numbers or texts that are shown
+SET = 500  # records of a set in the set-level test
+GUESSED = 0.2  # share of the records that the one-run bound guesses
+
+
+def run(observations, prior=0.5, delta=0.05, seed=0):
+    """Audit a model: every attack that the observations permit, and what may be concluded.
+
+    Parameters
+    ----------
+    observations : Observations
+    prior : float
+        p = Pr(member) of a record in question, in (0, 1): for the metric family, risks and risk scores.
+    delta : float
+        1 minus the level of every interval by itself.
+    seed : int
+        Of splits and permutations: the same observations and seed give the same report.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ValueError
+        Anything but `Observations`; a prior or delta outside (0, 1); entries that are no numbers.
+
+    Notes
+    -----
+    Where the shadow models and the target together hold every record equally often, as half masks of S + 1 models do,
+    the shadow models alone would betray membership. Then of every record one model of the other side is left out.
+    Taught in book/audit.ipynb.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> seen = Observations(rng.normal(size=(60, 3)), rng.integers(3, size=60), np.arange(60) < 30)
+    >>> run(seen).to_markdown().splitlines()[0]
+    '# Membership inference audit'
+    """
+    if not isinstance(observations, Observations):
+        checks.fail("observations", type(observations).__name__, "audit.Observations")
+    prior, delta, seed = checks.prior(prior), checks.delta(delta), checks.integer("seed", seed, 0)
+    rng = lambda place: np.random.default_rng([seed, place])  # noqa: E731  each part draws for itself
+    o, view = observations, View(observations, _left_out(observations))
+    scores, table = _attacks(view, o.member, delta, rng(1))
+    first = next(iter(scores))
+    content = {
+        "given": [list(line) for line in describe(o)],
+        "assignment": ASSIGNMENTS[o.assignment],
+        "settings": {"prior": prior, "delta": delta, "seed": seed},
+        "counts": {"records": o.n, "members": int(o.member.sum()), "non-members": int((~o.member).sum()),
+                   "classes": o.n_classes, "shadow models": view.n_shadow},
+        "blind": [[what, *_three(curve.auc_interval(delta))] for what, curve in blind.baselines(o, rng(0))],
+        "attacks": table,
+        "first": first,
+        "advantage": _advantages(scores, o, prior, delta, rng(2)),
+        "metrics": _metrics(scores[first], o.member, prior, delta, rng(3)),
+        "risk score": _risk_score(view, o.member, prior, delta, rng(4)),
+        "set": _set_test(o, rng(5)),
+        "epsilon": _epsilon(scores[first], o, delta),
+        "resolution": _resolution(int((~o.member).sum()), view, delta),
+        "slices": _slices(scores[first], o, delta),
+        "exposed": _exposed(scores, o, prior, delta),
+    }  # fmt: skip
+    content["summary"] = _summary(content, o)
+    return Report(content)
+
+
+def _left_out(o):
+    """One model of the other side for each record, where the counts would betray the target; else None."""
+    if o.shadow_member is None or o.shadow_labels is not None:
+        return None
+    held = o.shadow_member.sum(axis=0)
+    if np.ptp(held + o.member):
+        return None
+    other = np.where(o.member, ~o.shadow_member, o.shadow_member)
+    return other.argmax(axis=0)
+
+
+def _three(estimate):
+    return [float(value) for value in estimate]
+
+
+def _attacks(view, member, delta, rng):
+    """Scores by name, strongest adversary first, and a line for every attack."""
+    scores, lines = {}, []
+    for method in METHODS:
+        lacks = method.lacks(view)
+        line = {"name": method.name, "adversary": method.adversary, "lacks": lacks}
+        if lacks is None:
+            scores[method.name] = checks.real_array(f"score of {method.name}", method.score(view, rng), 1)
+            curve = metrics.roc(scores[method.name], member)
+            line["auc"] = _three(curve.auc_interval(delta))
+            line["balanced accuracy"] = float(curve.balanced_accuracy)
+            line["tpr"] = [_three(curve.tpr_at(fpr, delta)) if fpr >= curve.fpr_floor else None for fpr in FPRS]
+        lines.append(line)
+    return scores, lines
+
+
+def _edges(score):
+    """Edges of bins that hold equally many of all records; ties may leave fewer."""
+    inner = np.unique(np.quantile(score, np.linspace(0, 1, BINS + 1)[1:-1]))
+    return np.concatenate([[-np.inf], inner, [np.inf]])
+
+
+def _advantages(scores, o, prior, delta, rng):
+    lines = []
+    for name in dict.fromkeys([next(iter(scores)), "LOSS"]):
+        inside, outside, edges = scores[name][o.member], scores[name][~o.member], _edges(scores[name])
+        query = bayes.Histogram(inside, outside, prior, edges)
+        line = {"name": name, "plug-in": _three(query.advantage(delta)), "bins": len(edges) - 1}
+        line["without bias"] = _three(bayes.sign_split_advantage(inside, outside, prior, edges, delta, rng))
+        line["p"] = None
+        if o.assignment != "given":
+            line["p"] = float(bayes.permutation_p_value(inside, outside, 0.5, edges, 999, rng))
+        lines.append(line)
+    return lines
+
+
+def _metrics(score, member, prior, delta, rng):
+    """The metric family at the user's prior, by the adversary that Algorithm 2 fits."""
+    family = {"accuracy": metrics.accuracy(), "precision (PPV)": metrics.ppv(), "recall (TPR)": metrics.tpr(),
+              "TNR": metrics.tnr(), "AM": metrics.am(prior)}  # fmt: skip
+    edges = _edges(score)
+    return [[name, *_three(bayes.generalized_advantage(metric, score[member], score[~member], prior, edges, delta, rng))]
+            for name, metric in family.items()]  # fmt: skip
+
+
+def _risk_score(view, member, prior, delta, rng):
+    """Privacy risk scores from the first shadow model, and how well calibrated they are."""
+    if view.n_shadow == 0:
+        return {"lacks": "shadow models"}
+    logits, shadow_member, labels = view.shadow_outputs(1)
+    missing = sorted(set(view.labels.tolist()) - set(labels.tolist()))
+    if missing:
+        return {"lacks": f"class {missing[0]} among the shadow model's records"}
+    target = signals.modified_entropy(view.logits, view.labels)
+    shadow = signals.modified_entropy(logits[0], labels)
+    try:
+        score = risk_score.privacy_risk_score(target, view.labels, shadow, labels, shadow_member[0], prior)
+    except ValueError as reason:
+        return {"lacks": f"what the risk score needs ({reason})"}
+    found = risk_score.calibration(score, member, prior, delta=delta, rng=rng)
+    return {"lacks": None, "rmse": float(found.rmse), "noise floor": float(found.noise_floor),
+            "noise limit": float(found.noise_limit), "above 0.9": float((score > 0.9).mean()),
+            "curve": np.stack([found.score, found.fraction, found.low, found.high, found.count], axis=1).tolist()}  # fmt: skip
+
+
+def _set_test(o, rng):
+    """HR-MMD on one half of a balanced sample, fitted on the other; None where the split was not random."""
+    if o.assignment == "given":
+        return {"lacks": "a random split: any other difference between the groups would be called membership"}
+    inside, outside = (rng.permutation(np.flatnonzero(side)) for side in (o.member, ~o.member))
+    size = min(len(inside), len(outside), 2 * SET) // 2
+    logits = np.asarray(o.logits[0] if o.logits.ndim == 3 else o.logits, dtype=float)
+    logits = np.nan_to_num(logits, neginf=-1e3) if o.representation is None else o.representation
+    raw = np.asarray(logits if o.features is None else o.features, dtype=float).reshape(o.n, -1)
+    parts = [rows[cut] for rows in (outside, inside) for cut in (slice(0, size), slice(size, 2 * size))]
+    try:
+        test = two_sample.HrMmd(n_steps=50, rng=rng).fit(logits[parts[0]], raw[parts[0]], logits[parts[2]], raw[parts[2]])
+        found = test.test(logits[parts[1]], raw[parts[1]], logits[parts[3]], raw[parts[3]])
+    except ValueError as reason:
+        return {"lacks": f"records that differ ({reason})"}
+    return {"lacks": None, "p": float(found.p_value), "records": size,
+            "on": "the outputs" if o.representation is None else "the representation"}  # fmt: skip
+
+
+def _epsilon(score, o, delta):
+    """A lower bound from one training, where coins decided who is a member."""
+    if o.assignment != "coins":
+        return {"lacks": "membership by a fair coin for each record (assignment 'coins')"}
+    half = max(1, int(o.n * GUESSED / 2))
+    order = np.argsort(score, kind="stable")
+    correct = int((~o.member[order[:half]]).sum() + o.member[order[-half:]].sum())
+    bound = bayes.epsilon_lower_bound_one_run(correct, 2 * half, delta)
+    return {"lacks": None, "bound": float(bound), "correct": correct, "guesses": 2 * half,
+            "most": float(bayes.epsilon_lower_bound_one_run(2 * half, 2 * half, delta))}  # fmt: skip
+
+
+def _resolution(n_out, view, delta):
+    lines = []
+    for fpr in FPRS:
+        needed = (metrics.n_nonmembers_needed(fpr, delta, purpose) for purpose in ("certify", "interval"))
+        lines.append([fpr, n_out, *needed])
+    return {"floor": 1 / n_out, "lines": lines, "shadow models": view.n_shadow}
+
+
+def _slices(score, o, delta):
+    """AUC and TPR at FPR 10 % by class and by every column."""
+    groups = [("class", str(k), o.labels == k) for k in range(o.n_classes)]
+    for name, column in o.columns.items():
+        values = np.unique(column)
+        if column.dtype.kind == "f" or (column.dtype.kind in "iu" and len(values) > MOST_VALUES):
+            cuts = np.unique(np.quantile(column, [0, 0.25, 0.5, 0.75, 1]))
+            for low, high in zip(cuts, cuts[1:]):
+                inside = (column >= low) & ((column < high) | ((column == high) & (high == cuts[-1])))
+                groups.append((name, f"{low:.4g} to {high:.4g}", inside))
+        else:
+            groups += [(name, str(value), column == value) for value in values[:MOST_VALUES]]
+    lines = []
+    for name, value, inside in groups:
+        member = o.member[inside]
+        line = {"column": name, "value": value, "members": int(member.sum()), "non-members": int((~member).sum()), "auc": None}
+        if min(line["members"], line["non-members"]) >= SLICE:
+            curve = metrics.roc(score[inside], member)
+            line["auc"], line["tpr"] = _three(curve.auc_interval(delta)), _three(curve.tpr_at(0.1, delta))
+        lines.append(line)
+    return lines
+
+
+def _exposed(scores, o, prior, delta):
+    """The members that the first attack is surest of, with all their scores and the limits of their risk."""
+    name = next(iter(scores))
+    query = bayes.Histogram(scores[name][o.member], scores[name][~o.member], prior, _edges(scores[name]))
+    rows = np.flatnonzero(o.member)
+    rows = rows[np.argsort(-scores[name][rows], kind="stable")][:TOP]
+    low, high = query.risk_interval(scores[name][rows], delta)
+    risk = query.risk(scores[name][rows])
+    return [{"record": int(i), "label": int(o.labels[i]), "risk": [float(f), float(a), float(b)],
+             "scores": {attack: float(score[i]) for attack, score in scores.items()}}
+            for i, f, a, b in zip(rows, risk, low, high)]  # fmt: skip
+
+
+def _summary(content, o):
+    """Sentences that claim no more than the intervals do."""
+    said = []
+    permitted = [line for line in content["attacks"] if line["lacks"] is None]
+    delta = content["settings"]["delta"]
+    level = f"{1 - delta:.0%}"
+    first = permitted[0]
+    auc, low, high = first["auc"]
+    said.append(f"{first['name']}, chosen before any score was seen as the strongest attack that the observations permit, "
+                f"has an AUC of {auc:.3f} ({level} interval {low:.3f} to {high:.3f}).")  # fmt: skip
+    blinds = content["blind"]
+    most = max((line for line in blinds), key=lambda line: line[1]) if blinds else None
+    if most:
+        said.append(f"A classifier that never saw the model separates the groups with AUC {most[1]:.3f} "
+                    f"({most[2]:.3f} to {most[3]:.3f}) from {most[0]}.")  # fmt: skip
+    if most and most[2] > 0.5:
+        said.append("So members and non-members differ by themselves. What an attack finds up to this figure is no evidence "
+                    "about the model.")  # fmt: skip
+        if low > most[3]:
+            said.append("The attack does better than that, which the difference of the groups alone does not explain.")
+        else:
+            said.append("The attack is not shown to do better: this audit shows no leak of the model.")
+    elif low > 0.5:
+        said.append("Its interval excludes guessing: the model treats members and non-members differently.")
+    else:
+        said.append("Its interval holds guessing: this audit shows no leak. It does not show that there is none.")
+    if o.assignment == "given":
+        said.append("Nothing says that chance decided who is a member. Levels, p-values and bounds of epsilon are therefore "
+                    "not printed, and every interval describes these two groups only.")  # fmt: skip
+    bound = content["epsilon"]
+    if bound["lacks"] is None:
+        said.append(f"{bound['correct']} of {bound['guesses']} guesses were right: epsilon of the training is at least "
+                    f"{bound['bound']:.2f} ({level} confidence, delta = 0; more than {bound['most']:.2f} cannot be "
+                    f"shown).")  # fmt: skip
+    floor = content["resolution"]["floor"]
+    said.append(f"False-positive rates below {floor:.2%} cannot be seen with {content['counts']['non-members']:,} non-members.")
+    return said

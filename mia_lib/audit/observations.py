@@ -1,0 +1,183 @@
+"""What an audit is given: the outputs of a model, who its members are, and whatever else there is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mia_lib import checks
+
+LEAST = 10  # members, and non-members, below which no figure of a report would say anything
+ASSIGNMENTS = {
+    "given": "members and non-members are as they came: nothing says that chance decided which is which",
+    "random": "chance decided who is a member: one pool of records, a random part of it trained the model",
+    "coins": "a fair coin decided for each record by itself, independently of all others",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """The outputs of one target model on n records, and what else is known; checked when it is made.
+
+    Parameters
+    ----------
+    logits : array (n, K) or (Q, n, K)
+        The target's outputs for K >= 2 classes, before the softmax, or log-probabilities (``np.log(probabilities)``). With
+        Q queries of each record, the first is the record itself.
+    labels : array (n,)
+        The right class of each record, 0 ... K - 1.
+    member : bool array (n,)
+        True where the record trained the target. At least 10 members and 10 non-members.
+    shadow_logits : array (S, n, K) or (S, Q, n, K), optional
+        Outputs of S shadow models on the same records; with `shadow_labels` on m others, (S, m, K). May be a memory map.
+    shadow_member : bool array (S, n) or (S, m)
+        True where the record trained shadow model s. Needed with `shadow_logits`.
+    shadow_labels : array (m,), optional
+        Labels of the other records. Such shadow models serve attacks that fit thresholds, not LiRA.
+    representation : array (n, d), optional
+        The target's last hidden layer, or another vector for each record.
+    features : array (n, ...), optional
+        The raw inputs, for the blind baseline.
+    columns : dict of str to array (n,), optional
+        Named attributes, by which the report is sliced: texts, booleans or numbers (cut at their quartiles).
+    assignment : {"given", "random", "coins"}
+        How records came to be members. "random": chance alone, say a shuffled split of one pool; the report may then
+        test at a level. "coins": by a fair coin for each record by itself; a bound of epsilon becomes possible
+        too. "given", the default, allows neither.
+
+    Raises
+    ------
+    ValueError
+        Names the array, its shape or type, and what was expected.
+
+    Notes
+    -----
+    Taught in book/audit.ipynb.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> seen = Observations(rng.normal(size=(40, 3)), rng.integers(3, size=40), np.arange(40) < 20)
+    >>> seen.n, seen.n_classes, seen.assignment
+    (40, 3, 'given')
+    """
+
+    logits: np.ndarray
+    labels: np.ndarray
+    member: np.ndarray
+    shadow_logits: np.ndarray | None = None
+    shadow_member: np.ndarray | None = None
+    shadow_labels: np.ndarray | None = None
+    representation: np.ndarray | None = None
+    features: np.ndarray | None = None
+    columns: dict | None = None
+    assignment: str = "given"
+
+    def __post_init__(self):
+        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
+        logits = _outputs("logits", self.logits, "(n, K) or (Q, n, K)", (2, 3))
+        put("logits", logits)
+        put("labels", checks.labels("labels", self.labels, self.n, self.n_classes))
+        put("member", checks.boolean_array("member", self.member, shape=(self.n,)))
+        members = int(self.member.sum())
+        if min(members, self.n - members) < LEAST:
+            checks.fail("member", f"{members} members and {self.n - members} non-members", f"at least {LEAST} of each")
+        checks.choice("assignment", self.assignment, ASSIGNMENTS)
+        if self.assignment == "coins":
+            far = abs(members - self.n / 2) / (np.sqrt(self.n) / 2)
+            if far > 5:  # a fair coin does this once in a million times
+                checks.fail("assignment", f"'coins' with {members} members of {self.n}", "about half, or 'random'")
+        self._check_shadow(put)
+        if self.representation is not None:
+            put("representation", checks.real_array("representation", self.representation, shape=(self.n, None)))
+        if self.features is not None:
+            features = _numeric("features", self.features)
+            if features.ndim < 2 or len(features) != self.n or features.size == 0:
+                checks.fail("features", f"shape {features.shape}", f"shape ({self.n}, ...), at least one number per record")
+            put("features", features)
+        put("columns", _columns(self.columns, self.n))
+
+    def _check_shadow(self, put):
+        if self.shadow_logits is None:
+            for name in ("shadow_member", "shadow_labels"):
+                if getattr(self, name) is not None:
+                    checks.fail(name, "without shadow_logits", "both, or neither")
+            return
+        if self.shadow_member is None:
+            checks.fail("shadow_member", "nothing, with shadow_logits", "a bool array (S, n): who trained which shadow model")
+        shadow = _outputs("shadow_logits", self.shadow_logits, "(S, n, K) or (S, Q, n, K)", (3, 4))
+        if self.shadow_labels is None:
+            tail = (self.n_queries, self.n, self.n_classes) if shadow.ndim == 4 else (self.n, self.n_classes)
+            if shadow.shape[1:] != tail or (shadow.ndim == 3 and self.n_queries > 1):
+                expected = f"(S, {self.n}, {self.n_classes})" if self.n_queries == 1 else ""
+                expected += (" or " if expected else "") + f"(S, {self.n_queries}, {self.n}, {self.n_classes})"
+                checks.fail("shadow_logits", f"shape {shadow.shape}", f"shape {expected} to go with logits "
+                            f"{self.logits.shape}; or shadow_labels, if the records are others")  # fmt: skip
+            count = self.n
+        else:
+            if shadow.ndim == 4 and shadow.shape[1] == 1:
+                shadow = shadow[:, 0]
+            if shadow.ndim != 3 or shadow.shape[2] != self.n_classes:
+                checks.fail("shadow_logits", f"shape {shadow.shape}", f"shape (S, m, {self.n_classes}) with shadow_labels (m,)")
+            count = shadow.shape[1]
+            put("shadow_labels", checks.labels("shadow_labels", self.shadow_labels, count, self.n_classes))
+        put("shadow_logits", shadow)
+        member = checks.boolean_array("shadow_member", self.shadow_member, shape=(len(shadow), count))
+        bad = np.flatnonzero(member.all(axis=1) | ~member.any(axis=1))
+        if bad.size:
+            inside = f"{int(member[bad[0]].sum())} of {count}"
+            checks.fail("shadow_member", f"shadow model {bad[0]} with {inside} records as members",
+                        "members and non-members in every shadow model")  # fmt: skip
+        put("shadow_member", member)
+
+    @property
+    def n(self):
+        """Number of records."""
+        return self.logits.shape[-2]
+
+    @property
+    def n_classes(self):
+        """K."""
+        return self.logits.shape[-1]
+
+    @property
+    def n_queries(self):
+        """Q, how often each record was asked about."""
+        return self.logits.shape[0] if self.logits.ndim == 3 else 1
+
+
+def _numeric(name, value):
+    """A numeric array as it is, so that a memory map stays one; entries are looked at when they are read."""
+    try:
+        array = value if isinstance(value, np.ndarray) else np.asarray(value)
+    except ValueError:
+        checks.fail(name, "a ragged sequence", "a numeric array")
+    if array.dtype.kind not in "fiub":
+        checks.fail(name, f"an array of dtype {array.dtype}", "a numeric array")
+    return array
+
+
+def _outputs(name, value, shapes, ndim):
+    array = _numeric(name, value)
+    if array.ndim not in ndim or array.size == 0 or array.shape[-1] < 2:
+        checks.fail(name, f"shape {array.shape}", f"shape {shapes} with K >= 2 classes and no empty axis")
+    return array
+
+
+def _columns(columns, n):
+    if columns is None:
+        return {}
+    if not isinstance(columns, dict):
+        checks.fail("columns", type(columns).__name__, "a dict of name to array")
+    checked = {}
+    for name, value in columns.items():
+        array = np.asarray(value)
+        if array.shape != (n,):
+            checks.fail(f"columns.{name}", f"shape {array.shape}", f"shape ({n},)")
+        if array.dtype.kind == "O" and all(isinstance(item, str) for item in array):
+            array = array.astype(str)
+        if array.dtype.kind not in "fiubU":
+            checks.fail(f"columns.{name}", f"an array of dtype {array.dtype}", "texts, booleans or numbers")
+        if array.dtype.kind == "f":
+            checks.real_array(f"columns.{name}", array)
+        checked[str(name)] = array
+    return checked

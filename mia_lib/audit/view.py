@@ -1,0 +1,77 @@
+"""What an adversary sees of the observations: the target's outputs and the shadow models, never the target's membership."""
+
+import functools
+
+import numpy as np
+from scipy import special
+
+from mia_lib import signals
+
+FEW = 2  # IN and OUT models of a record without which no Gaussian can be fitted
+
+
+class View:
+    """Signals of the target and of the shadow models, computed once and kept.
+
+    Parameters
+    ----------
+    observations : Observations
+        Its `member` is not read.
+    left_out : int array (n,), optional
+        A shadow model of each record that is not to be used; see `mia_lib.audit.run`.
+    """
+
+    def __init__(self, observations, left_out=None):
+        self.labels, self.n_classes = observations.labels, observations.n_classes
+        self.n, self.n_queries = observations.n, observations.n_queries
+        logits = observations.logits.reshape(self.n_queries, self.n, self.n_classes)
+        self.logits = logits[0]
+        # (n, Q); the first query is the record itself
+        self.all_phi = np.ascontiguousarray(signals.logit_confidence(logits, self.labels).T)
+        self.phi = self.all_phi[:, 0]
+        self.same_records = observations.shadow_logits is not None and observations.shadow_labels is None
+        self.shadow_labels = self.labels if observations.shadow_labels is None else observations.shadow_labels
+        self._shadow_logits, self._shadow_member = observations.shadow_logits, observations.shadow_member
+        self._kept = None
+        if left_out is not None:
+            models = np.arange(len(self._shadow_member))[:, None]
+            self._kept = np.argsort(models == left_out, axis=0, kind="stable")[:-1]
+
+    @property
+    def n_shadow(self):
+        """S, how many shadow models there are (for each record)."""
+        if self._shadow_member is None:
+            return 0
+        return len(self._shadow_member) - (self._kept is not None)
+
+    @property
+    def counts(self):
+        """Fewest IN and fewest OUT models of any record."""
+        inside = np.count_nonzero(self.shadow_member, axis=0)
+        return int(inside.min()), int((self.n_shadow - inside).min())
+
+    @functools.cached_property
+    def shadow_member(self):
+        """(S, n) bool."""
+        return self._shadow_member if self._kept is None else np.take_along_axis(self._shadow_member, self._kept, axis=0)
+
+    @functools.cached_property
+    def shadow_all_phi(self):
+        """Logit-scaled confidence of the shadow models, (S, n, Q)."""
+        phi = signals.logit_confidence(self._shadow_logits, self.shadow_labels)
+        phi = np.moveaxis(phi, 1, 2) if phi.ndim == 3 else phi[..., None]
+        return phi if self._kept is None else np.take_along_axis(phi, self._kept[..., None], axis=0)
+
+    @property
+    def shadow_phi(self):
+        """Logit-scaled confidence of the records themselves, (S, n)."""
+        return self.shadow_all_phi[..., 0]
+
+    def confidence(self):
+        """p_y of the target (n,) and of the shadow models (S, n)."""
+        return special.expit(self.phi), special.expit(self.shadow_phi)
+
+    def shadow_outputs(self, n_models):
+        """Logits (k, m, K) of the first shadow models, one answer each, with their masks (k, m) and labels (m,)."""
+        logits = self._shadow_logits[:n_models]
+        return (logits[:, 0] if logits.ndim == 4 else logits), self._shadow_member[:n_models], self.shadow_labels
