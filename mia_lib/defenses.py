@@ -124,7 +124,7 @@ def memguard(logits, attacker, budget=1.0, steps=300, rate=0.1, rng=None):
     Notes
     -----
     Song and Mittal 2021, eq. 4. The search is Jia et al.'s (2019, Algorithm 1): with e the noise on the logits z and h the
-    log-odds, steps of fixed length down the gradient of |h| + 10 max(0, max_j (z+e)_j - (z+e)_l) + c ||change||_1, until h
+    log-odds, steps of fixed length down the gradient of abs(h) + 10 max(0, max_j (z+e)_j - (z+e)_l) + c L1(change), until h
     changes its sign, for c = 0.1, 1, ... as long as that succeeds; here all records at once. What they leave out: the way
     back from the point found to the original answer keeps the label (a mixture of two answers with the same largest entry
     has it too), so bisection on it finds h = 0 itself, at less distortion. Probability of use: min(1, budget / distortion).
