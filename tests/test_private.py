@@ -143,6 +143,19 @@ def test_heavy_noise_leaks_nothing_and_none_does():
     assert auc[0] > 0.65 and abs(auc[1] - 0.5) < 0.08
 
 
+def test_a_public_size_makes_neighbours_run_the_same_steps(monkeypatch):
+    """With one member more or less the sampling rate and the number of steps stay, as the accountant assumes."""
+    x, y = data()
+    seen = []
+    monkeypatch.setattr(private, "_drawn", lambda ids, rate, rng, needed: seen.append((rate, needed)) or ids[:1])
+    fit = PrivateSGD(RECIPE, 1.0, 1.0, public_size=20)
+    for m in (20, 21):
+        fit(x, y, (np.arange(40) < m)[None], generators(1))
+    half = len(seen) // 2
+    assert seen[:half] == seen[half:] == [(8 / 20, True)] * 8  # ceil(3 x 20 / 8) steps
+    assert fit.epsilon(21) == fit.epsilon(20) == train.epsilon(1.0, 8 / 20, 8)
+
+
 def test_shadow_training_takes_it(tmp_path):
     x, y = data()
     masks = shadow.half_masks(4, len(x), np.random.default_rng(0))
@@ -158,6 +171,7 @@ def test_shadow_training_takes_it(tmp_path):
         (dict(noise_multiplier=-1), "noise_multiplier: given -1"),
         (dict(noise_multiplier=math.nan), "noise_multiplier"),
         (dict(max_norm=0), "max_norm: given 0"),
+        (dict(public_size=0), "public_size: given 0"),
         (dict(recipe="mlp"), "recipe: given str"),
         (dict(recipe=Classifier(model="cnn")), "recipe: given 'cnn'"),
         (dict(recipe=Classifier(optimizer="adam")), "recipe: given 'mlp' with 'adam'"),

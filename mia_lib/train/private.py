@@ -33,6 +33,10 @@ class PrivateSGD:
         sigma, at least 0: the noise on the sum of the clipped gradients has standard deviation sigma x max_norm.
     max_norm : float
         C, above 0: a gradient longer than this is shortened to it, over all weights and biases together.
+    public_size : int, optional
+        The number of members that sampling rate and number of steps are computed from, for every model. None: each
+        model's own number, which the guarantee then takes to be public. Give it where models with and without a record are
+        compared.
 
     Raises
     ------
@@ -60,6 +64,7 @@ class PrivateSGD:
     recipe: Classifier
     noise_multiplier: float
     max_norm: float
+    public_size: int | None = None
 
     def __post_init__(self):
         if not isinstance(self.recipe, Classifier):
@@ -69,6 +74,8 @@ class PrivateSGD:
             checks.fail("recipe", given, "'mlp' with plain 'sgd', no augment, dropout, nesterov, stop or 'bfloat16'")
         checks.number("noise_multiplier", self.noise_multiplier, 0)
         checks.number("max_norm", self.max_norm, 0, open_low=True)
+        if self.public_size is not None:
+            checks.integer("public_size", self.public_size, 1)
 
     def __call__(self, x, y, members, rngs):
         """Train k models; arguments and result as for `Classifier`."""
@@ -89,7 +96,7 @@ class PrivateSGD:
 
     def epsilon(self, n_members, delta=1e-5):
         """The privacy budget of training one model on `n_members` records; see `epsilon`."""
-        n_members = checks.integer("n_members", n_members, 1)
+        n_members = self.public_size or checks.integer("n_members", n_members, 1)
         rate = batches.batch_size(self.recipe, n_members) / n_members
         return epsilon(self.noise_multiplier, rate, batches.step_count(self.recipe, n_members), delta)
 
@@ -158,9 +165,10 @@ def _train_stack(fit, x, y, members, rngs, n_classes):
     biases = [bias.reshape(len(rngs), 1, -1) for bias in biases]
     parameters = [*weights, *biases]
     velocities = [torch.zeros_like(parameter) for parameter in parameters]
-    expected = np.array([batches.batch_size(recipe, len(ids)) for ids in members])
-    rates = expected / np.array([len(ids) for ids in members])
-    n_steps = np.array([batches.step_count(recipe, len(ids)) for ids in members])
+    public = np.array([fit.public_size or len(ids) for ids in members])
+    expected = np.array([batches.batch_size(recipe, size) for size in public])
+    rates = expected / public
+    n_steps = np.array([batches.step_count(recipe, size) for size in public])
     share = torch.from_numpy(1 / expected).to(like.device, like.dtype)[:, None, None]
     off, on = recipe.label_smoothing / n_classes, 1 - recipe.label_smoothing
 
