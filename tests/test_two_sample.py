@@ -185,6 +185,18 @@ def test_fitting_raises_the_criterion_and_finds_a_difference_in_the_representati
     assert p_raw > 0.01  # the records themselves are alike
 
 
+def test_equal_sets_and_constant_representations_give_numbers():
+    rng = np.random.default_rng(0)
+    raw = rng.normal(size=(20, 2))
+    same = raw[:, 0], raw
+    test = two_sample.HrMmd(n_permutations=99, rng=rng).fit(*same, *same)  # J is 0 whatever the kernel
+    assert np.isfinite([*test.criterion, *test.parameters.values()]).all()
+    assert test.test(*same, *same).p_value > 0.05
+    alike = np.ones(20)
+    assert test.test(alike, raw, alike, raw).p_value > 0.05 > test.test(alike, raw, alike, raw + 3).p_value
+    assert test.test(alike, np.ones((20, 2)), alike[:15], np.ones((15, 2))).p_value == 1.0
+
+
 def test_repeated_test_draws_from_the_pool():
     rng = np.random.default_rng(0)
     raw = rng.normal(size=(300, 2))
@@ -212,6 +224,8 @@ def test_repeated_test_draws_from_the_pool():
         (lambda: two_sample.permutation_test(np.ones((6, 6)), 5), "n_x: given 5"),
         (lambda: two_sample.permutation_test(np.ones((6, 6)), 3, 0), "n_permutations: given 0"),
         (lambda: two_sample.HrMmd(n_steps=-1), "n_steps: given -1"),
+        (lambda: two_sample.HrMmd(n_permutations=0), "n_permutations: given 0"),
+        (lambda: two_sample.deep_kernel([0.0], [0.0], [0.0], [0.0], 0, 0, 1), "bandwidth"),
         (lambda: two_sample.HrMmd().test([0], [0], [0], [0]), "test before fit"),
         (lambda: two_sample.HrMmd().fit(np.ones(9), np.arange(9), np.ones(9), np.arange(9)), "rep_x, rep_y: given records"),
         (lambda: two_sample.HrMmd().fit(*[np.arange(5.0)] * 2, *[np.arange(6.0)] * 2), "rep_y: given 6 records"),

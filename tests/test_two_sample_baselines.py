@@ -31,6 +31,15 @@ def test_every_split_test_sees_a_shift(name):
     assert run(name, halves(1.2), np.random.default_rng(1)).p_value < 0.01
 
 
+def test_a_certain_classifier_stays_finite_and_silent():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        x_train, y_train, x, y = halves(8.0)
+        sets = x_train, y_train, x * 100 - 1000, y * 100  # far out, where probabilities round to 0 and 1
+        found = run("classifier_test", sets, np.random.default_rng(1), kind="logit")
+    assert np.isfinite(found.statistic) and found.p_value < 0.01
+
+
 @pytest.mark.parametrize("name", SPLIT)
 def test_every_split_test_is_the_same_under_the_same_generator(name):
     first, second = (run(name, halves(0.3, n=40), np.random.default_rng(1), **FAST.get(name, {})) for _ in range(2))

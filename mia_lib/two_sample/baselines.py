@@ -331,7 +331,8 @@ def classifier_test(x_train, y_train, x, y, kind="sign", hidden=(50, 50), n_perm
     network = MLPClassifier(hidden, max_iter=200, alpha=1e-3, random_state=seed, early_stopping=early)
     fitted = make_pipeline(StandardScaler(), network)
     fitted.fit(np.concatenate([x_train, y_train]), np.repeat([0, 1], [len(x_train), len(y_train)]))
-    log_odds = np.diff(fitted.predict_log_proba(np.concatenate([x, y])), axis=1)[:, 0]
+    with np.errstate(divide="ignore"):  # a probability of 0 has the log-odds -inf, which are clipped
+        log_odds = np.diff(fitted.predict_log_proba(np.concatenate([x, y])), axis=1)[:, 0]
     score = (log_odds > 0).astype(float) if kind == "sign" else np.clip(log_odds, -50, 50)
     return mean_test(score[: len(x)], score[len(x) :], "greater", n_permutations, rng)
 
