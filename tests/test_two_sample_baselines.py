@@ -35,7 +35,7 @@ def test_a_certain_classifier_stays_finite_and_silent():
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         x_train, y_train, x, y = halves(8.0)
-        sets = x_train, y_train, x * 100 - 1000, y * 100  # far out, where probabilities round to 0 and 1
+        sets = x_train, y_train, x * 1e5 - 1e6, y * 1e5  # far out, where probabilities round to 0 and 1
         found = run("classifier_test", sets, np.random.default_rng(1), kind="logit")
     assert np.isfinite(found.statistic) and found.p_value < 0.01
 
