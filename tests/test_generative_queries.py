@@ -208,6 +208,23 @@ class TestMemory:
         assert peak > 2000 * 2000 * 8
 
 
+class Made(generative.Gan):
+    """A network of given functions from latent points to records."""
+
+    def __init__(self, *generators, latent, n_classes=0):
+        super().__init__("made", generators, (), (), latent, n_classes)
+
+    device = "cpu"
+
+    def images(self, w, labels=None, pair=0):
+        return self.generators[pair](w) if labels is None else self.generators[pair](w, labels)
+
+
+def network(seed, latent=4, size=9):
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Linear(latent, 32), torch.nn.Tanh(), torch.nn.Linear(32, size))
+
+
 class TestReconstruction:
     def test_a_linear_generator_leaves_the_residual_of_the_projection(self):
         rng = np.random.default_rng(11)
@@ -220,33 +237,26 @@ class TestReconstruction:
         def generator(w):
             return (w @ torch.tensor(matrix) + torch.tensor(shift)).reshape(-1, 4, 6)
 
-        found = generative.reconstruction(generator, 5, x, steps=300, learning_rate=0.1, rng=rng, batch=32)
+        gan = Made(generator, latent=5)
+        found = generative.reconstruction(gan, x, steps=150, learning_rate=0.1, rng=rng, batch=32)
         np.testing.assert_allclose(found, -residual, rtol=1e-3)
 
-    def test_what_the_generator_made_is_found_again(self):
+    def test_a_trained_network_finds_its_own_records_again_and_stays_as_it_is(self):
         rng = np.random.default_rng(12)
-        torch.manual_seed(0)
-        net = torch.nn.Sequential(torch.nn.Linear(3, 20), torch.nn.Tanh(), torch.nn.BatchNorm1d(20), torch.nn.Linear(20, 16))
-        net.eval()
-        with torch.no_grad():
-            made = net(torch.tensor(rng.normal(size=(20, 3)), dtype=torch.float32)).numpy()
-        net.train()
-        before = [p.clone() for p in net.state_dict().values()]
-        x = np.concatenate([made, made + 1.0])
-        found = generative.reconstruction(net, 3, x, restarts=4, rng=rng)
-        assert (found[:20] > -0.02).all() and (found[20:] < -0.5).all()
-        # The network is left as it was: mode, weights and running statistics.
-        assert net.training and all((p == q).all() for p, q in zip(net.state_dict().values(), before))
-        assert all(p.grad is None for p in net.parameters())
+        gan = generative.js_gan(images(rng, 30, 8), epochs=3, batch_size=10, rng=rng)[3]
+        before = [p.clone() for p in gan.generator.state_dict().values()]
+        made = gan.generate(20, rng)
+        found = generative.reconstruction(gan, np.concatenate([made, 1 - made]), steps=150, rng=rng)
+        assert found[:20].mean() > 0.15 * found[20:].mean() and found[20:].max() < -0.2
+        assert all((p == q).all() for p, q in zip(gan.generator.state_dict().values(), before))
+        assert all(p.grad is None for p in gan.generator.parameters())
 
     def test_more_effort_never_hurts(self):
-        rng = np.random.default_rng(13)
-        torch.manual_seed(1)
-        net = torch.nn.Sequential(torch.nn.Linear(4, 32), torch.nn.ReLU(), torch.nn.Linear(32, 9))
-        x = rng.normal(size=(30, 9))
+        net, x = network(1), np.random.default_rng(13).normal(size=(30, 9))
 
         def effort(steps, restarts):
-            return generative.reconstruction(net, 4, x, steps, restarts, candidates=500, rng=np.random.default_rng(2))
+            rng = np.random.default_rng(2)
+            return generative.reconstruction(Made(net, latent=4), x, None, steps, restarts, candidates=500, rng=rng)
 
         with torch.no_grad():
             points = np.random.default_rng(2).standard_normal((500, 4))
@@ -257,25 +267,39 @@ class TestReconstruction:
         assert (effort(50, 5) >= effort(50, 1) - 1e-6).all() and (effort(50, 5) > effort(50, 1) + 1e-3).any()
 
     def test_batches_do_not_influence_each_other(self):
-        rng = np.random.default_rng(14)
-        torch.manual_seed(2)
-        net = torch.nn.Sequential(torch.nn.Linear(4, 32), torch.nn.Tanh(), torch.nn.Linear(32, 9))
-        x = rng.normal(size=(11, 9))
-        one, many = (generative.reconstruction(net, 4, x, 40, rng=np.random.default_rng(3), batch=b) for b in (1, 256))
+        gan, x = Made(network(2), latent=4), np.random.default_rng(14).normal(size=(11, 9))
+        one, many = (generative.reconstruction(gan, x, None, 40, rng=np.random.default_rng(3), batch=b) for b in (1, 256))
         np.testing.assert_allclose(one, many, rtol=1e-4)
 
-    def test_bad_input(self):
-        def generator(w):
-            return w.repeat(1, 3)
+    def test_of_several_generators_the_closest_counts(self):
+        first, second, x = network(3), network(4), np.random.default_rng(15).normal(size=(25, 9))
 
+        def both(*nets):
+            return generative.reconstruction(Made(*nets, latent=4), x, None, 60, 4, rng=np.random.default_rng(4))
+
+        alone = [both(net) for net in (first, second)]
+        np.testing.assert_allclose(both(first, second), np.maximum(*alone), atol=0.1)
+        assert 0 < (alone[0] > alone[1]).sum() < 25
+
+    def test_a_conditional_generator_gets_the_class_of_each_example(self):
+        def generator(w, labels):
+            return torch.nn.functional.one_hot(labels, 3).float() + 0.001 * w
+
+        x, labels = np.eye(3)[[0, 1, 2, 0]], np.array([0, 1, 2, 1])
+        gan = Made(generator, latent=3, n_classes=3)
+        found = generative.reconstruction(gan, x, labels, steps=5, restarts=1, candidates=5)
+        np.testing.assert_allclose(found, [0, 0, 0, -np.sqrt(2)], atol=0.02)
+        with pytest.raises(ValueError, match="labels: given"):
+            generative.reconstruction(gan, x)
+
+    def test_bad_input(self):
+        gan = Made(lambda w: w.repeat(1, 3), latent=2)
         with pytest.raises(ValueError, match="x: given 5 entries an example, expected 6"):
-            generative.reconstruction(generator, 2, np.zeros((2, 5)))
+            generative.reconstruction(gan, np.zeros((2, 5)))
         with pytest.raises(ValueError, match="candidates: given 2, expected a whole number of at least 3"):
-            generative.reconstruction(generator, 2, np.zeros((2, 6)), candidates=2)
-        with pytest.raises(ValueError, match=r"generator\(w\): given 6000 NaN"):
-            generative.reconstruction(lambda w: w.repeat(1, 3) * np.nan, 2, np.zeros((2, 6)))
-        with pytest.raises(ValueError, match="latent: given 0"):
-            generative.reconstruction(generator, 0, np.zeros((2, 6)))
+            generative.reconstruction(gan, np.zeros((2, 6)), candidates=2)
+        with pytest.raises(ValueError, match=r"gan.images\(w\): given 6000 NaN"):
+            generative.reconstruction(Made(lambda w: w.repeat(1, 3) * np.nan, latent=2), np.zeros((2, 6)))
 
 
 class TestDomias:
@@ -389,12 +413,10 @@ def test_networks_that_never_saw_anything_tell_nothing():
     found = []
     for seed in range(30):
         rng = np.random.default_rng([seed, 24])
-        torch.manual_seed(seed)
         x, member = rng.normal(size=(200, 9)), np.arange(200) < 100
-        net = torch.nn.Sequential(torch.nn.Linear(3, 16), torch.nn.Tanh(), torch.nn.Linear(16, 9))
         gan = Scored(rng.normal(size=(2, 9)))
         queries = (generative.max_score(gan, x), generative.mean_score(gan, x),
-                   generative.reconstruction(net, 3, x, steps=20, restarts=1, candidates=50, rng=rng))
+                   generative.reconstruction(Made(network(seed), latent=4), x, None, 20, 1, candidates=50, rng=rng))
         found.append([metrics.roc(query, member).auc for query in queries])
     error = np.sqrt((100 + 100 + 1) / (12 * 100 * 100) / 30)
     assert (np.abs(np.mean(found, axis=0) - 0.5) < 4 * error).all()

@@ -1,16 +1,12 @@
-"""Queries of a released model: discriminator scores, reconstruction by the generator, and a score with a distance.
+"""Queries of a released discriminator: one score or several, and a score together with a distance.
 
 White box: they are given the trained network. Taught in book/generative.ipynb.
 """
 
 import numpy as np
-import torch
 
 from mia_lib import checks
-from mia_lib.generative import inputs
-from mia_lib.generative.nearest import nearest_distance, searcher
-
-ROWS = 4096  # images that the generator makes at a time
+from mia_lib.generative.nearest import nearest_distance
 
 
 def discriminator_score(gan, x, labels=None):
@@ -200,99 +196,3 @@ def hybrid(gan, synthetic, x, labels=None, k=1, embedding=None):
     """
     score = discriminator_score(gan, x, labels)
     return np.stack([score, nearest_distance(synthetic, x, k, embedding)], axis=1)
-
-
-def reconstruction(generator, latent, x, steps=200, restarts=3, candidates=1000, learning_rate=0.05, rng=None, batch=256):
-    """Minus the distance from each example to the closest image that the generator can make.
-
-    Parameters
-    ----------
-    generator : torch.nn.Module or callable
-        From latent points (b, latent) to images (b, ...) in the range of x; must let gradients through to its argument.
-    latent : int
-        Dimension of the latent space.
-    x : array (n, ...)
-    steps : int
-        Gradient steps from every start.
-    restarts : int
-        R starts for each example; the best point of all is kept.
-    candidates : int
-        The starts of an example are the latent points of its R nearest among so many random images, at least R.
-    learning_rate : float
-        Of Adam at the first step, in units of the latent space; it falls to 0 as a cosine.
-    rng : numpy.random.Generator, optional
-        Draws the candidates, N(0, I); None means fresh entropy.
-    batch : int
-        Examples at a time.
-
-    Returns
-    -------
-    float64 array (n,)
-        Minus the smallest Euclidean distance found, at most 0; larger means more likely a member. Never below minus the
-        distance to the nearest candidate.
-
-    Raises
-    ------
-    ValueError
-        Images of another size than x, fewer candidates than restarts, a generator that gives NaN.
-
-    Notes
-    -----
-    Chen et al. 2020 (GAN-Leaks), min over w of L2(x, G(w)); MACE v1 section 3.2, v2 section 8.1. The minimum of a
-    function that is not convex is found from above only. The examples of a batch do not influence each other, because
-    Adam works entry by entry. Taught in book/generative.ipynb.
-
-    Examples
-    --------
-    >>> line = torch.tensor([[1.0, 0.0, 0.0]])
-    >>> found = reconstruction(lambda w: w @ line, 1, [[0.3, 3.0, 4.0]], rng=np.random.default_rng(0))
-    >>> found.round(3)
-    array([-5.])
-    """
-    latent, steps = checks.integer("latent", latent, 1), checks.integer("steps", steps, 0)
-    restarts = checks.integer("restarts", restarts, 1)
-    candidates = checks.integer("candidates", candidates, restarts)
-    checks.number("learning_rate", learning_rate, 0, open_low=True)
-    batch, rng = checks.integer("batch", batch, 1), checks.generator(rng)
-    rows = inputs.rows("x", x)
-    module = isinstance(generator, torch.nn.Module)
-    device = next((p.device for p in generator.parameters()), "cpu") if module else "cpu"
-    training = module and generator.training
-    if module:
-        generator.eval()
-    try:
-        points = torch.tensor(rng.standard_normal((candidates, latent)), dtype=torch.float32, device=device)
-        with torch.no_grad():
-            images = torch.cat([generator(some).flatten(1) for some in points.split(ROWS)]).cpu().numpy()
-        if images.shape[1] != rows.shape[1]:
-            checks.fail("x", f"{rows.shape[1]} entries an example", f"{images.shape[1]} as the generator makes them")
-        search = searcher(checks.real_array("generator(w)", images, dtype=None), rows, restarts)
-        found = []
-        for start in range(0, len(rows), batch):
-            some = rows[start : start + batch]
-            nearest = search(some)
-            target = torch.tensor(some, dtype=torch.float32, device=device).repeat_interleave(restarts, 0)
-            squared = _descend(generator, points[torch.as_tensor(nearest.ravel())], target, steps, learning_rate)
-            found.append(squared.reshape(-1, restarts).min(axis=1))
-    finally:
-        if module:
-            generator.train(training)
-    return 0.0 - np.sqrt(np.concatenate(found))
-
-
-def _descend(generator, start, target, steps, learning_rate):
-    """The smallest squared distance on each path, float64 (b,)."""
-    w = start.clone().requires_grad_()
-    optimizer = torch.optim.Adam([w], lr=learning_rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(steps, 1))
-    best = np.full(len(target), np.inf)
-    for step in range(steps + 1):
-        squared = ((generator(w).flatten(1) - target).double() ** 2).sum(dim=1)
-        best = np.minimum(best, squared.detach().cpu().numpy())
-        if step < steps:
-            (w.grad,) = torch.autograd.grad(squared.sum(), [w])
-            optimizer.step()
-            schedule.step()
-    if not np.isfinite(best).all():
-        checks.fail("generator(w)", f"{int((~np.isfinite(best)).sum())} distances that are not finite", "finite images")
-    return best
