@@ -73,13 +73,14 @@ class Generator(nn.Module):
 
     def __init__(self, of, n_classes=0):
         super().__init__()
-        self.n_classes = n_classes
+        self.n_classes, self.bfloat16 = n_classes, False
         self.layers = of.generator(of.latent + n_classes)
 
     def forward(self, w, labels=None):
         if self.n_classes:
             w = torch.cat([w, nn.functional.one_hot(labels, self.n_classes).to(w.dtype)], 1)
-        return self.layers(w)
+        with torch.autocast(w.device.type, torch.bfloat16, enabled=self.bfloat16):
+            return self.layers(w).to(w.dtype)
 
 
 class Discriminator(nn.Module):
@@ -105,7 +106,7 @@ class Discriminator(nn.Module):
 
     def __init__(self, of, n_classes=0, n_outputs=1):
         super().__init__()
-        self.n_classes, self.flat = n_classes, of.flat
+        self.n_classes, self.flat, self.bfloat16 = n_classes, of.flat, False
         self.layers = of.discriminator(n_classes, n_outputs)
 
     def forward(self, x, labels=None):
@@ -114,7 +115,8 @@ class Discriminator(nn.Module):
             classes = nn.functional.one_hot(labels, self.n_classes).to(x.dtype)
             classes = classes.reshape(len(x), *[1] * (x.ndim - 2), -1).expand(*x.shape[:-1], -1)
             x = torch.cat([x, classes], -1)
-        return self.layers(x)
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.bfloat16):
+            return self.layers(x).to(x.dtype)
 
 
 def dense(shape, latent, generator_hidden, discriminator_hidden):

@@ -62,6 +62,7 @@ class Run:
         with torch.random.fork_rng(devices=[]):
             torch.random.default_generator.manual_seed(self.seed + 1 + len(self.networks))
             network = network().to(self.device)
+        network.bfloat16 = self.settings["precision"] == "bfloat16"
         self.networks[name] = network
         self.optimizers[name] = torch.optim.Adam(network.parameters(), lr=learning_rate, betas=betas, fused=True)
         return network, self.optimizers[name]
@@ -157,6 +158,7 @@ class Run:
         copies = {}
         for name, network in self.networks.items():
             copies[name] = copy.deepcopy(network).eval().requires_grad_(False)
+            copies[name].bfloat16 = False
             prefix = f"{name}/"
             own = {key.removeprefix(prefix): torch.from_numpy(state[key]) for key in state if key.startswith(prefix)}
             copies[name].load_state_dict(own)
@@ -239,13 +241,14 @@ def named(networks):
     return NETWORKS[networks]
 
 
-def common(batch_size, learning_rate, betas):
+def common(batch_size, learning_rate, betas, precision):
     """Check what every kind of GAN is trained with; the part of a manifest that says so."""
     checks.integer("batch_size", batch_size, 1)
     checks.number("learning_rate", learning_rate, 0, open_low=True)
     for beta in betas:
         checks.number("betas", beta, 0, 1, open_high=True)
-    return {"batch_size": batch_size, "learning_rate": learning_rate, "betas": list(betas)}
+    checks.choice("precision", precision, ("float32", "bfloat16"))
+    return {"batch_size": batch_size, "learning_rate": learning_rate, "betas": list(betas), "precision": precision}
 
 
 def steps(n, batch_size):

@@ -12,7 +12,7 @@ from mia_lib.generative.training import Run, common, steps
 
 def wgan_gp(
     x, *, networks="digits", epochs=100, batch_size=64, learning_rate=1e-4, betas=(0.0, 0.9), penalty=10.0, critic_steps=5,
-    checkpoints=None, folder=None, rng=None, device="cpu",
+    checkpoints=None, folder=None, rng=None, device="cpu", precision="float32",
 ):  # fmt: skip
     """Train a WGAN-GP.
 
@@ -34,7 +34,7 @@ def wgan_gp(
         lambda, at least 0: the weight of the gradient penalty.
     critic_steps : int
         Steps of the critic before each step of the generator, at least 1.
-    checkpoints, folder, rng, device
+    checkpoints, folder, rng, device, precision
         As for `js_gan`.
 
     Returns
@@ -61,7 +61,7 @@ def wgan_gp(
     """
     checks.number("penalty", penalty, 0)
     checks.integer("critic_steps", critic_steps, 1)
-    settings = common(batch_size, learning_rate, betas) | {"penalty": penalty, "critic_steps": critic_steps}
+    settings = common(batch_size, learning_rate, betas, precision) | {"penalty": penalty, "critic_steps": critic_steps}
     run = Run("WGAN-GP", x, networks, settings, folder, rng, device)
     generator, of_generator = run.add("generator", lambda: Generator(run.of), learning_rate, betas)
     critic, of_critic = run.add("discriminator", lambda: Discriminator(run.of), learning_rate, betas)
