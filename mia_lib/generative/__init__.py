@@ -4,11 +4,13 @@ Taught in book/generative.ipynb.
 """
 
 from mia_lib.generative.density import domias
+from mia_lib.generative.dp import dp_cgan
 from mia_lib.generative.embedding import classifier_embedding
 from mia_lib.generative.gan import Gan
 from mia_lib.generative.js import js_gan
 from mia_lib.generative.nearest import ball_radius, monte_carlo, nearest_distance, nearest_distances
 from mia_lib.generative.networks import NETWORKS, Networks, dense
+from mia_lib.generative.privgan import priv_gan
 from mia_lib.generative.queries import all_scores, discriminator_score, hybrid, max_score, mean_score
 from mia_lib.generative.reconstruction import reconstruction
 from mia_lib.generative.wasserstein import gradient_penalty, wgan_gp
@@ -23,6 +25,7 @@ __all__ = [
     "dense",
     "discriminator_score",
     "domias",
+    "dp_cgan",
     "gradient_penalty",
     "hybrid",
     "js_gan",
@@ -31,6 +34,7 @@ __all__ = [
     "monte_carlo",
     "nearest_distance",
     "nearest_distances",
+    "priv_gan",
     "reconstruction",
     "wgan_gp",
 ]

@@ -6,7 +6,6 @@ was killed goes on bit for bit.
 Taught in book/generative.ipynb.
 """
 
-import copy
 import json
 import os
 import time
@@ -55,17 +54,17 @@ class Run:
         self.data_hash = results.hash_arrays(x)
         self.x = torch.from_numpy(2 * x - 1).to(self.device)
         self.draws = torch.Generator(self.device).manual_seed(self.seed)
-        self.networks, self.optimizers = {}, {}
+        self.made_by, self.networks, self.optimizers = {}, {}, {}
 
     def add(self, name, network, learning_rate, betas):
         """Start a network and its Adam; the weights depend on the run's seed and the order of adding alone."""
         with torch.random.fork_rng(devices=[]):
             torch.random.default_generator.manual_seed(self.seed + 1 + len(self.networks))
-            network = network().to(self.device)
-        network.bfloat16 = self.settings["precision"] == "bfloat16"
-        self.networks[name] = network
-        self.optimizers[name] = torch.optim.Adam(network.parameters(), lr=learning_rate, betas=betas, fused=True)
-        return network, self.optimizers[name]
+            made = network().to(self.device)
+        made.bfloat16 = self.settings["precision"] == "bfloat16"
+        self.networks[name], self.made_by[name] = made, network
+        self.optimizers[name] = torch.optim.Adam(made.parameters(), lr=learning_rate, betas=betas, fused=True)
+        return made, self.optimizers[name]
 
     def noise(self, n):
         """(n, latent) standard normal."""
@@ -156,12 +155,13 @@ class Run:
             with np.load(self._file(epoch), allow_pickle=False) as file:
                 state = dict(file)
         copies = {}
-        for name, network in self.networks.items():
-            copies[name] = copy.deepcopy(network).eval().requires_grad_(False)
-            copies[name].bfloat16 = False
+        for name, make in self.made_by.items():
+            with torch.device("meta"):  # shapes only: nothing is drawn
+                made = make().eval().requires_grad_(False)
             prefix = f"{name}/"
             own = {key.removeprefix(prefix): torch.from_numpy(state[key]) for key in state if key.startswith(prefix)}
-            copies[name].load_state_dict(own)
+            made.load_state_dict(own, assign=True)
+            copies[name] = made.to(self.device)
         return gans.Gan(
             kind=self.kind,
             generators=tuple(net for name, net in copies.items() if name.startswith("generator")),
