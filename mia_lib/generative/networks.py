@@ -79,8 +79,7 @@ class Generator(nn.Module):
     def forward(self, w, labels=None):
         if self.n_classes:
             w = torch.cat([w, nn.functional.one_hot(labels, self.n_classes).to(w.dtype)], 1)
-        with torch.autocast(w.device.type, torch.bfloat16, enabled=self.bfloat16):
-            return self.layers(w).to(w.dtype)
+        return _in_precision(self.layers, w, self.bfloat16)
 
 
 class Discriminator(nn.Module):
@@ -115,8 +114,14 @@ class Discriminator(nn.Module):
             classes = nn.functional.one_hot(labels, self.n_classes).to(x.dtype)
             classes = classes.reshape(len(x), *[1] * (x.ndim - 2), -1).expand(*x.shape[:-1], -1)
             x = torch.cat([x, classes], -1)
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.bfloat16):
-            return self.layers(x).to(x.dtype)
+        return _in_precision(self.layers, x, self.bfloat16)
+
+
+def _in_precision(layers, x, bfloat16):
+    if not bfloat16:
+        return layers(x)
+    with torch.autocast(x.device.type, torch.bfloat16):
+        return layers(x).to(x.dtype)
 
 
 def dense(shape, latent, generator_hidden, discriminator_hidden):
