@@ -18,7 +18,7 @@ def wgan_gp(
 
     Parameters
     ----------
-    x : (n, *shape) array
+    x : (n, ...) array
         The members, in [0, 1].
     networks : str or Networks
         As for `js_gan`.
@@ -97,8 +97,8 @@ def gradient_penalty(critic, real, fake, mix):
     Parameters
     ----------
     critic : callable
-        (n, *shape) tensor to (n, 1).
-    real, fake : (n, *shape) tensor
+        (n, ...) tensor to (n, 1).
+    real, fake : (n, ...) tensor
     mix : (n,) tensor
         In [0, 1]: the share of the real record in each point between.
 
