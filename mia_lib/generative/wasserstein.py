@@ -105,7 +105,7 @@ def gradient_penalty(critic, real, fake, mix):
     Returns
     -------
     scalar tensor
-        Mean of (|d critic / d point| - 1)^2, at least 0; it can be differentiated by the critic's weights.
+        Mean of (norm of d critic / d point - 1)^2, at least 0; it can be differentiated by the critic's weights.
 
     Notes
     -----
