@@ -13,10 +13,12 @@ from mia_lib.generative.networks import NETWORKS, Networks, dense
 from mia_lib.generative.privgan import priv_gan
 from mia_lib.generative.queries import all_scores, discriminator_score, hybrid, max_score, mean_score
 from mia_lib.generative.reconstruction import reconstruction
+from mia_lib.generative.training import REVISION
 from mia_lib.generative.wasserstein import gradient_penalty, wgan_gp
 
 __all__ = [
     "NETWORKS",
+    "REVISION",
     "Gan",
     "Networks",
     "all_scores",

@@ -20,6 +20,7 @@ from mia_lib.generative.networks import NETWORKS, Networks
 
 SAVE_EVERY = 60  # seconds between two states on disk, checkpoints apart
 LATEST = "latest.npz"
+REVISION = 1  # to be raised whenever the same arguments give other numbers, so that no folder of older code is gone on with
 
 
 class Run:
@@ -182,7 +183,7 @@ class Run:
         if self.folder is None:
             return
         manifest = {
-            "kind": self.kind, "seed": self.seed, "data": self.data_hash, "device": self.device.type,
+            "revision": REVISION, "kind": self.kind, "seed": self.seed, "data": self.data_hash, "device": self.device.type,
             "networks": [str(net) for net in self.networks.values()], **self.settings,
         }  # fmt: skip
         manifest = json.loads(json.dumps(manifest))
