@@ -43,7 +43,7 @@ def domias(synthetic, reference, x, method="kernel", components=10, embedding=No
 
     Notes
     -----
-    van Breugel et al. 2023, eq. 2. A distance to the synthetic set finds examples where the *population* is dense as
+    van Breugel et al. 2023. A distance to the synthetic set finds examples where the *population* is dense as
     well as those that the model copied; the ratio divides the first out. Both densities change by the same factor under
     an invertible linear map, so the ratio does not. Taught in book/generative.ipynb.
 

@@ -20,7 +20,7 @@ def dp_cgan(
 
     Parameters
     ----------
-    x : (n, *shape) array
+    x : (n, ...) array
         The members, in [0, 1].
     labels : (n,) array of int
         Their classes, 0 ... K - 1.

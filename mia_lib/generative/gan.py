@@ -83,7 +83,7 @@ class Gan:
 
         Returns
         -------
-        (n, *shape) tensor in [0, 1]
+        (n, ...) tensor in [0, 1]
 
         Examples
         --------
@@ -109,7 +109,7 @@ class Gan:
 
         Returns
         -------
-        (n, *shape) float32 array in [0, 1]
+        (n, ...) float32 array in [0, 1]
             With several pairs, each record comes from a generator drawn at random.
 
         Raises
@@ -145,7 +145,7 @@ class Gan:
 
         Parameters
         ----------
-        x : (n, *shape) array
+        x : (n, ...) array
             In [0, 1].
         labels : (n,) array of int, optional
             For a conditional GAN, and only for one.
@@ -189,7 +189,7 @@ class Gan:
 
 
 def records(name, x, shape):
-    """Records of one shape in [0, 1], as a contiguous float32 array (n, *shape)."""
+    """Records of one shape in [0, 1], as a contiguous float32 array (n, ...)."""
     x = checks.real_array(name, x, shape=(None, *shape), dtype=np.float32)
     if x.min() < 0 or x.max() > 1:
         checks.fail(name, f"values from {x.min():g} to {x.max():g}", "values in [0, 1]")

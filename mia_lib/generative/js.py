@@ -19,7 +19,7 @@ def js_gan(
 
     Parameters
     ----------
-    x : (n, *shape) array
+    x : (n, ...) array
         The members, in [0, 1].
     networks : str or Networks
         "digits", "mnist", "cifar10" or "skin-lesions", or networks of your own.

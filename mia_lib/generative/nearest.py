@@ -135,7 +135,7 @@ def ball_radius(synthetic, x, rule="median", percentile=0.1, embedding=None, pai
 
     Notes
     -----
-    Hilprecht et al. 2019, section 4.2. Taught in book/generative.ipynb.
+    Hilprecht et al. 2019. Taught in book/generative.ipynb.
 
     Examples
     --------

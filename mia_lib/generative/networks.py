@@ -26,9 +26,9 @@ class Networks:
     latent : int
         Length of the generator's input w.
     generator : callable
-        ``generator(n_inputs)`` makes the layers from (n, n_inputs) to (n, *shape) in [-1, 1].
+        ``generator(n_inputs)`` makes the layers from (n, n_inputs) to (n, ...) in [-1, 1].
     discriminator : callable
-        ``discriminator(n_classes, n_outputs)`` makes the layers to (n, n_outputs). They take (n, *shape) in [-1, 1] where
+        ``discriminator(n_classes, n_outputs)`` makes the layers to (n, n_outputs). They take (n, ...) in [-1, 1] where
         n_classes is 0; otherwise n_classes one-hot numbers are appended to the last axis.
     flat : bool
         Whether the discriminator's layers take flat records, (n, numbers).

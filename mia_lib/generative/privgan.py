@@ -21,7 +21,7 @@ def priv_gan(
 
     Parameters
     ----------
-    x : (n, *shape) array
+    x : (n, ...) array
         The members, in [0, 1]. They are shuffled and cut into `n_pairs` slices of equal size, or sizes that differ by one.
     n_pairs : int
         K, from 2 to n. Pair j sees slice j alone.

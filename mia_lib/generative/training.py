@@ -30,7 +30,7 @@ class Run:
     ----------
     kind : str
         What the GAN is called.
-    x : (n, *shape) array
+    x : (n, ...) array
         The members, in [0, 1].
     networks : str or Networks
     settings : dict

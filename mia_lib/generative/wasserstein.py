@@ -18,7 +18,7 @@ def wgan_gp(
 
     Parameters
     ----------
-    x : (n, *shape) array
+    x : (n, ...) array
         The members, in [0, 1].
     networks : str or Networks
         As for `js_gan`.
@@ -97,15 +97,15 @@ def gradient_penalty(critic, real, fake, mix):
     Parameters
     ----------
     critic : callable
-        (n, *shape) tensor to (n, 1).
-    real, fake : (n, *shape) tensor
+        (n, ...) tensor to (n, 1).
+    real, fake : (n, ...) tensor
     mix : (n,) tensor
         In [0, 1]: the share of the real record in each point between.
 
     Returns
     -------
     scalar tensor
-        Mean of (|d critic / d point| - 1)^2, at least 0; it can be differentiated by the critic's weights.
+        Mean of (norm of d critic / d point - 1)^2, at least 0; it can be differentiated by the critic's weights.
 
     Notes
     -----
