@@ -36,7 +36,8 @@ def js_gan(
     checkpoints : sequence of int, optional
         Epochs after which the GAN is kept; 0 is the untrained one. Default: the last.
     folder : path, optional
-        Where training is stored, about once a minute and at checkpoints. A call with the same arguments goes on from there.
+        Where training is stored, about once a minute and at checkpoints. A call with the same arguments goes on from there;
+        a checkpoint that is past and was not asked for makes it start again.
     rng : numpy.random.Generator, optional
     device : str
         "cpu" or "cuda".

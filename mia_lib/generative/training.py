@@ -102,7 +102,7 @@ class Run:
             checks.fail("checkpoints", "no epoch", "at least one epoch")
         self._open()
         kept, history = {}, {}
-        done = self._resume(history)
+        done = self._resume(wanted, history)
         if done is None:
             done = 0
             if prepare:
@@ -110,9 +110,6 @@ class Run:
             self._keep(0, wanted, kept)
             if self.folder is not None:
                 self._save(0, history)
-        for epoch in wanted:
-            if epoch <= done and epoch not in kept and not self._file(epoch).exists():
-                checks.fail("checkpoints", f"epoch {epoch}", f"one that {self.folder} holds, or one after {done}: it is past")
         saved = time.monotonic()
         with progress.bar(max(epochs - done, 0), f"{self.kind} epochs") as bar:
             for epoch in range(done + 1, epochs + 1):
@@ -210,12 +207,14 @@ class Run:
         state.update({f"loss/{name}": np.array(values) for name, values in history.items()})
         _write(self.folder / LATEST, state)
 
-    def _resume(self, history):
-        """Load the latest state, if there is one; the number of epochs that it has."""
+    def _resume(self, wanted, history):
+        """Load the latest state and give its epoch; None where there is no state, or one that is past a missing checkpoint."""
         if self.folder is None or not (self.folder / LATEST).exists():
             return None
         with np.load(self.folder / LATEST, allow_pickle=False) as file:
             state = dict(file)
+        if any(epoch <= state["epoch"] and not self._file(epoch).exists() for epoch in wanted):
+            return None  # from the start again: the same seed gives the same epochs
         for name, network in self.networks.items():
             prefix = f"weight/{name}/"
             own = {key.removeprefix(prefix): torch.from_numpy(state[key]) for key in state if key.startswith(prefix)}
