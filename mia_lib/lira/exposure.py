@@ -9,7 +9,7 @@ from mia_lib.lira import gaussian
 def separation(signals, member):
     """Distance between a record's IN and OUT models, in their own spreads (Carlini et al. 2022, section VII-B).
 
-    d = |mean_in - mean_out| / (sd_in + sd_out), the paper's privacy score of a record. Where both are normal, the
+    ``d = |mean_in - mean_out| / (sd_in + sd_out)``, the paper's privacy score of a record. Where both are normal, the
     threshold with equal errors on this record has balanced accuracy Phi(d); no threshold has more if the spreads agree.
 
     Parameters
