@@ -80,6 +80,8 @@ _EMBEDDED = {"digits": _digits, "synthetic-purchase": lambda: synthetic_purchase
 def names():
     """The names that `load` knows, embedded data sets first.
 
+    Taught in book/membership_game.ipynb.
+
     Examples
     --------
     >>> names()[:3]
@@ -90,6 +92,8 @@ def names():
 
 def status(name):
     """Where a data set is: "embedded", the path of its cached arrays, or "not here".
+
+    Taught in book/membership_game.ipynb.
 
     Examples
     --------
