@@ -119,7 +119,7 @@ def test_pictures_from_their_archive(here, monkeypatch):
         ({"shadow_sizes": [3]}, "shadow_sizes"),
         ({"shadow_sizes": [1200]}, "shadow_sizes"),
         ({"priors": [1.0]}, "priors"),
-        ({"architectures": [["sigmoid", 1.0, 2]]}, "activation"),
+        ({"architectures": [["gelu", 1.0, 2]]}, "activation"),
         ({"memebers": 3}, "memebers"),
         ({"dataset": "song-mittal-location30", "architectures": [], "n_removed": 3}, "dataset"),
     ],
