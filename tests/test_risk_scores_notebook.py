@@ -137,7 +137,7 @@ def test_pictures_from_their_archive(here, monkeypatch):
         ({"networks": ["vgg"]}, "model"),
         ({"dataset": "synthetic-purchase", "networks": ["cnn"]}, "networks"),
         ({"memebers": 3}, "memebers"),
-        ({"dataset": "song-mittal-location30", "architectures": [], "n_removed": 3}, "dataset"),
+        ({"dataset": "song-mittal-location30", "architectures": [], "networks": [], "n_removed": 3}, "dataset"),
     ],
 )
 def test_bad_parameters_end_with_one_line(changes, message, here, capsys):
