@@ -169,13 +169,16 @@ def _set_test(o, rng):
         return {"lacks": "a random split: any other difference between the groups would be called membership"}
     inside, outside = (rng.permutation(np.flatnonzero(side)) for side in (o.member, ~o.member))
     size = min(len(inside), len(outside), 2 * SET) // 2
-    logits = np.asarray(o.logits[0] if o.logits.ndim == 3 else o.logits, dtype=float)
-    logits = np.nan_to_num(logits, neginf=-1e3) if o.representation is None else o.representation
-    raw = np.asarray(logits if o.features is None else o.features, dtype=float).reshape(o.n, -1)
-    parts = [rows[cut] for rows in (outside, inside) for cut in (slice(0, size), slice(size, 2 * size))]
+    rows = np.concatenate([outside[: 2 * size], inside[: 2 * size]])
+    outputs = o.logits[0] if o.logits.ndim == 3 else o.logits
+    # Only these records are read: there may be many more, memory-mapped.
+    seen = np.asarray((outputs if o.representation is None else o.representation)[rows], dtype=float)
+    seen = np.nan_to_num(seen, neginf=-1e3) if o.representation is None else seen
+    raw = seen if o.features is None else blind.inputs(o.features, rows, rng).astype(float)
+    parts = np.arange(4 * size).reshape(4, size)  # of non-members a half to fit and a half to test, then of members
     try:
-        test = two_sample.HrMmd(n_steps=50, rng=rng).fit(logits[parts[0]], raw[parts[0]], logits[parts[2]], raw[parts[2]])
-        found = test.test(logits[parts[1]], raw[parts[1]], logits[parts[3]], raw[parts[3]])
+        test = two_sample.HrMmd(n_steps=50, rng=rng).fit(seen[parts[0]], raw[parts[0]], seen[parts[2]], raw[parts[2]])
+        found = test.test(seen[parts[1]], raw[parts[1]], seen[parts[3]], raw[parts[3]])
     except ValueError as reason:
         return {"lacks": f"records that differ ({reason})"}
     return {"lacks": None, "p": float(found.p_value), "records": size,

@@ -7,6 +7,7 @@ import numpy as np
 from mia_lib import checks
 
 LEAST = 10  # members, and non-members, below which no figure of a report would say anything
+BLOCK = 1 << 20  # numbers that are looked at together
 ASSIGNMENTS = {
     "given": "members and non-members are as they came: nothing says that chance decided which is which",
     "random": "chance decided who is a member: one pool of records, a random part of it trained the model",
@@ -88,7 +89,7 @@ class Observations:
                 checks.fail("assignment", f"'coins' with {members} members of {self.n}", "about half, or 'random'")
         self._check_shadow(put)
         if self.representation is not None:
-            put("representation", checks.real_array("representation", self.representation, shape=(self.n, None)))
+            put("representation", _finite_rows("representation", self.representation, self.n))
         if self.features is not None:
             features = _numeric("features", self.features)
             if features.ndim < 2 or len(features) != self.n or features.size == 0:
@@ -153,6 +154,18 @@ def _numeric(name, value):
         checks.fail(name, "a ragged sequence", "a numeric array")
     if array.dtype.kind not in "fiub":
         checks.fail(name, f"an array of dtype {array.dtype}", "a numeric array")
+    return array
+
+
+def _finite_rows(name, value, n):
+    """A numeric array (n, d) as it is, looked through a block at a time."""
+    array = _numeric(name, value)
+    if array.ndim != 2 or len(array) != n or array.size == 0:
+        checks.fail(name, f"shape {array.shape}", f"shape ({n}, d)")
+    step = max(1, BLOCK // array.shape[1])
+    bad = sum(int(np.count_nonzero(~np.isfinite(array[start : start + step]))) for start in range(0, n, step))
+    if bad:
+        checks.fail(name, f"{bad} entries that are not finite", "finite numbers")
     return array
 
 
