@@ -168,6 +168,67 @@ def test_files_and_command(tmp_path, capsys):
     assert "path: given" in capsys.readouterr().err
 
 
+def test_check_reads_every_number_and_says_what_is_permitted(tmp_path, capsys):
+    o = world(n_shadow=8)
+    assert command([str(save(tmp_path, o)), "--check"]) == 0
+    said = capsys.readouterr().out
+    assert "LiRA, online: possible" in said
+    broken = o.shadow_logits.copy()
+    broken[3, 7, 1] = np.nan
+    for name, array in (("shadow_logits", broken), ("features", np.full((400, 2), np.inf))):
+        assert command([str(save(tmp_path, o, **{name: array})), "--check"]) == 1
+        assert f"error: {name}: given" in capsys.readouterr().err
+    few = world(n_shadow=8)
+    mask = few.shadow_member.copy()
+    mask[:, :3] = True
+    mask[0, :3] = False
+    o = audit.Observations(few.logits, few.labels, few.member, few.shadow_logits, mask)
+    assert dict(audit.permits(o))["LiRA, online"] == "two OUT shadow models for every record, 3 have fewer"
+
+
+def test_fewer_shadow_models_find_less():
+    o = world(n=1000, n_shadow=64, gain=1.0)
+    content = audit.run(o).content
+    fewer = content["resolution"]["fewer"]
+    assert [line[0] for line in fewer] == [4, 8, 16, 32, 64]
+    assert fewer[-1][1][0] > fewer[0][1][0]
+    everything = next(line["auc"] for line in content["attacks"] if line["name"] == "LiRA, online")
+    assert fewer[-1][1] == pytest.approx(everything, abs=1e-9)  # 64 of 64: the same fits, the models in another order
+
+
+WATCHED = """
+import resource, sys
+from mia_lib.audit.__main__ import main
+assert main(sys.argv[1:]) == 0
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+"""
+
+
+def test_shadow_outputs_and_features_in_a_folder_are_never_held_whole(tmp_path):
+    """Beyond a small audit, the pages of the mapped files themselves and little more: a float32 copy of them would fail."""
+    used = []
+    for n_shadow, n, n_classes, width in ((4, 400, 100, 10), (80, 10_000, 100, 10_000)):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        rng = np.random.default_rng(0)
+        np.save(folder / "labels.npy", np.arange(n) % n_classes)
+        np.save(folder / "member.npy", rng.random(n) < 0.5)
+        np.save(folder / "shadow_member.npy", shadow.half_masks(n_shadow, n, rng))
+        np.save(folder / "logits.npy", rng.standard_normal((n, n_classes), dtype=np.float32))
+        shape = (n_shadow, n, n_classes)
+        outputs = np.lib.format.open_memmap(folder / "shadow_logits.npy", "w+", np.float32, shape)
+        for row in outputs:
+            row[:] = rng.standard_normal((n, n_classes), dtype=np.float32)
+        features = np.lib.format.open_memmap(folder / "features.npy", "w+", np.uint8, (n, width))
+        features[:] = rng.integers(0, 2, (n, 1), dtype=np.uint8)
+        outputs.flush(), features.flush()
+        command = [sys.executable, "-c", WATCHED, str(folder), "-o", str(folder / "report")]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+        used.append(int(run.stdout.split()[-1]))
+        mapped = outputs.nbytes + features.nbytes
+    assert used[1] - used[0] < mapped + 0.75 * outputs.nbytes
+
+
 def test_the_module_runs(tmp_path):
     file = save(tmp_path, world())
     run = subprocess.run([sys.executable, "-m", "mia_lib.audit", str(file), "--check"], capture_output=True, text=True)

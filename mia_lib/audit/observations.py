@@ -89,7 +89,11 @@ class Observations:
                 checks.fail("assignment", f"'coins' with {members} members of {self.n}", "about half, or 'random'")
         self._check_shadow(put)
         if self.representation is not None:
-            put("representation", _finite_rows("representation", self.representation, self.n))
+            representation = _numeric("representation", self.representation)
+            if representation.ndim != 2 or len(representation) != self.n or representation.size == 0:
+                checks.fail("representation", f"shape {representation.shape}", f"shape ({self.n}, d)")
+            finite_rows("representation", representation)
+            put("representation", representation)
         if self.features is not None:
             features = _numeric("features", self.features)
             if features.ndim < 2 or len(features) != self.n or features.size == 0:
@@ -157,16 +161,12 @@ def _numeric(name, value):
     return array
 
 
-def _finite_rows(name, value, n):
-    """A numeric array (n, d) as it is, looked through a block at a time."""
-    array = _numeric(name, value)
-    if array.ndim != 2 or len(array) != n or array.size == 0:
-        checks.fail(name, f"shape {array.shape}", f"shape ({n}, d)")
-    step = max(1, BLOCK // array.shape[1])
-    bad = sum(int(np.count_nonzero(~np.isfinite(array[start : start + step]))) for start in range(0, n, step))
+def finite_rows(name, array):
+    """Raise unless all numbers of an array (n, ...) are finite; it is looked through a block at a time."""
+    step = max(1, BLOCK // array[0].size)
+    bad = sum(int(np.count_nonzero(~np.isfinite(array[start : start + step]))) for start in range(0, len(array), step))
     if bad:
         checks.fail(name, f"{bad} entries that are not finite", "finite numbers")
-    return array
 
 
 def _outputs(name, value, shapes, ndim):

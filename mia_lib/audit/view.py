@@ -27,7 +27,7 @@ class View:
         logits = observations.logits.reshape(self.n_queries, self.n, self.n_classes)
         self.logits = logits[0]
         # (n, Q); the first query is the record itself
-        self.all_phi = np.ascontiguousarray(signals.logit_confidence(logits, self.labels).T)
+        self.all_phi = np.ascontiguousarray(_confidence("logits", logits, self.labels).T)
         self.phi = self.all_phi[:, 0]
         self.same_records = observations.shadow_logits is not None and observations.shadow_labels is None
         self.shadow_labels = self.labels if observations.shadow_labels is None else observations.shadow_labels
@@ -58,9 +58,13 @@ class View:
     @functools.cached_property
     def shadow_all_phi(self):
         """Logit-scaled confidence of the shadow models, (S, n, Q)."""
-        phi = signals.logit_confidence(self._shadow_logits, self.shadow_labels)
+        phi = _confidence("shadow_logits", self._shadow_logits, self.shadow_labels)
         phi = np.moveaxis(phi, 1, 2) if phi.ndim == 3 else phi[..., None]
         return phi if self._kept is None else np.take_along_axis(phi, self._kept[..., None], axis=0)
+
+    def read(self):
+        """Look at every number of the shadow models before any work rests on them."""
+        return self.n_shadow and self.shadow_all_phi.size
 
     @property
     def shadow_phi(self):
@@ -75,3 +79,10 @@ class View:
         """Logits (k, m, K) of the first shadow models, one answer each, with their masks (k, m) and labels (m,)."""
         logits = self._shadow_logits[:n_models]
         return (logits[:, 0] if logits.ndim == 4 else logits), self._shadow_member[:n_models], self.shadow_labels
+
+
+def _confidence(name, logits, labels):
+    try:
+        return signals.logit_confidence(logits, labels)
+    except ValueError as error:
+        raise ValueError(str(error).replace("logits:", f"{name}:", 1)) from None
