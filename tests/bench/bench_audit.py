@@ -127,6 +127,13 @@ def worker(tool, file):
     """In the environment of the tool: one line of JSON."""
     import numpy as np
 
+    if tool == "audit":
+        from mia_lib.audit.__main__ import main
+
+        start = time.process_time()
+        main([file, "-o", str(Path(file, "report"))])
+        print(time.process_time() - start, peak())
+        return
     with np.load(file) as stored:
         given = {name: stored[name] for name in stored.files}
     numbers = {"seconds": {}}
@@ -137,8 +144,10 @@ def worker(tool, file):
 
 def peak():
     """Most bytes that this process held resident."""
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used * (1 if sys.platform == "darwin" else 1024)
+    status = Path("/proc/self/status")
+    if status.exists():  # Linux counts the size of the process that started this one into ru_maxrss
+        return 1024 * int(next(line for line in status.read_text().splitlines() if line.startswith("VmHWM")).split()[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def environment(tool):
@@ -225,12 +234,7 @@ def large(folder):
     arrays = {"logits": outputs(member), "labels": labels, "member": member, "shadow_member": masks, "features": pictures}
     for name, array in (arrays | {"assignment": np.array("random")}).items():
         np.save(folder / f"{name}.npy", array)
-    run = (
-        "import resource, time; from mia_lib.audit.__main__ import main; import sys; start = time.process_time(); "
-        "assert main(sys.argv[1:]) == 0; used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
-        "print(time.process_time() - start, used * (1 if sys.platform == 'darwin' else 1024))"
-    )
-    command = [sys.executable, "-c", run, str(folder), "-o", str(folder / "report")]
+    command = [sys.executable, str(Path(__file__).resolve()), "--as", "audit", str(folder)]
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
     seconds, memory = map(float, done.stdout.split()[-2:])
     return {"models": n_shadow, "records": n, "classes": n_classes, "seconds": seconds, "memory": memory}
