@@ -240,7 +240,7 @@ def _resolution(member, view, delta):
     if view.same_records and min(view.counts) >= 2:
         n_models = 4
         while n_models <= 2 * min(view.counts):
-            signal, mask = lira.balanced_subset(view.shadow_all_phi, view.shadow_member, n_models)
+            signal, mask = view.fewer_models(n_models)
             curve = metrics.roc(lira.online(view.all_phi, signal, mask, **lira_options(n_models)), member)
             fewer.append([n_models, _three(curve.auc_interval(delta)), _three(curve.tpr_at(FPRS[0], delta))])
             n_models *= 2

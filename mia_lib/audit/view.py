@@ -3,11 +3,10 @@
 import functools
 
 import numpy as np
-from scipy import special
 
-from mia_lib import signals
+from mia_lib import lira, signals
 
-FEW = 2  # IN and OUT models of a record without which no Gaussian can be fitted
+BLOCK = 4096  # records that are worked on together
 
 
 class View:
@@ -71,9 +70,15 @@ class View:
         """Logit-scaled confidence of the records themselves, (S, n)."""
         return self.shadow_all_phi[..., 0]
 
-    def confidence(self):
-        """p_y of the target (n,) and of the shadow models (S, n)."""
-        return special.expit(self.phi), special.expit(self.shadow_phi)
+    def fewer_models(self, n_models):
+        """Signals (k, n, Q) and masks (k, n) of k shadow models for each record, half of them IN."""
+        signal = np.empty((n_models, self.n, self.n_queries))
+        mask = np.empty((n_models, self.n), dtype=bool)
+        for start in range(0, self.n, BLOCK):  # the choice takes several times the memory of what it is made from
+            rows = slice(start, start + BLOCK)
+            parts = self.shadow_all_phi[:, rows], self.shadow_member[:, rows]
+            signal[:, rows], mask[:, rows] = lira.balanced_subset(*parts, n_models)
+        return signal, mask
 
     def shadow_outputs(self, n_models):
         """Logits (k, m, K) of the first shadow models, one answer each, with their masks (k, m) and labels (m,)."""
