@@ -3,11 +3,16 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from mia_lib import audit, lira, metrics, shadow, signals
 from mia_lib.audit.__main__ import main as command
@@ -120,6 +125,37 @@ def test_an_estimator_of_scikit_learn_with_shadow_models():
         audit.observe(target, x, y, member, lambda x, y: LogisticRegression(solver="liblinear").fit(x, y), n_shadow=4)
 
 
+def test_probabilities_of_zero_are_no_outliers():
+    """A forest's 0 means "below one tree in so many": it counts as half the smallest probability that occurs."""
+    rng = np.random.default_rng(0)
+    masks = shadow.bernoulli_masks(17, 500, rng)
+    p = np.clip(np.round(0.6 + 0.15 * masks + 0.15 * rng.normal(size=masks.shape), 1), 0, 1)  # p_y in tenths
+    with np.errstate(divide="ignore"):
+        logits = np.log(np.stack([p, 1 - p], axis=-1))
+    o = audit.Observations(logits[0], np.zeros(500, int), masks[0], logits[1:], masks[1:])
+    phi = np.log((p + 0.05 * (p == 0)) / (1 - p + 0.05 * (p == 1)))
+    expected = metrics.roc(lira.online(phi[0], phi[1:], masks[1:], variance="global"), masks[0])
+    lines = {line["name"]: line for line in audit.run(o).content["attacks"]}
+    assert lines["LiRA, online"]["auc"][0] == pytest.approx(expected.auc, abs=1e-9)
+    assert lines["LiRA, online"]["auc"][0] > 0.7
+
+
+def test_a_frame_with_texts_and_gaps():
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame({"size": rng.normal(size=80), "kind": np.where(rng.random(80) < 0.5, "a", "b")}, index=np.arange(80) + 7)
+    x.loc[9, "size"] = np.nan
+    y, member = np.arange(80) % 2, np.arange(80) < 40
+
+    def fit(x, y):
+        columns = make_column_transformer((OneHotEncoder(), ["kind"]), remainder=SimpleImputer())
+        return make_pipeline(columns, LogisticRegression()).fit(x, y)
+
+    o = audit.observe(fit(x[member], y[member]), x, pd.Series(y, x.index), pd.Series(member, x.index), fit, n_shadow=4)
+    assert o.features.shape == (80, 4) and o.features[2].tolist()[0] == 0 and o.features[:, 3].sum() == 1
+    with pytest.raises(ValueError, match="n_shadow: given 5, expected an even number"):
+        audit.observe(fit(x[member], y[member]), x, y, member, fit, n_shadow=5)
+
+
 def test_a_class_that_a_shadow_model_never_saw():
     x, y = np.arange(40.0)[:, None], np.array(["a", "b", "c", "c"] * 10)
     y[:2] = "a", "b"
@@ -230,7 +266,7 @@ def test_shadow_outputs_and_features_in_a_folder_are_never_held_whole(tmp_path):
         run = subprocess.run(command, capture_output=True, text=True, check=True)
         used.append(int(run.stdout.split()[-1]))
         mapped = outputs.nbytes + features.nbytes
-    assert used[1] - used[0] < mapped + 0.75 * outputs.nbytes
+    assert used[1] - used[0] < mapped + 0.9 * outputs.nbytes
 
 
 def test_the_module_runs(tmp_path):

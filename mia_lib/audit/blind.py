@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from mia_lib import checks, metrics
 
 MOST = 20_000  # records that a blind classifier is fitted and tried on
-NUMBERS = 2**25  # numbers that it is shown in all (128 MiB): fewer records where each has many
+NUMBERS = 2**24  # numbers that it is shown in all (64 MiB): fewer records where each has many
 WIDE = 4_096  # inputs of a record from which on a random choice of that many stands for all
 WIDEST = 50  # principal components, where there are more inputs than that
 MANY = 20  # values from which on a column of texts or whole numbers is no category

@@ -62,14 +62,14 @@ def run(observations, prior=0.5, delta=0.05, seed=0):
     o, view = observations, View(observations, _left_out(observations))
     view.read()
     scores, table = _attacks(view, o.member, delta, rng(1))
-    first = next(iter(scores))
+    first, blinds = next(iter(scores)), blind.baselines(o, rng(0))
     content = {
         "given": [list(line) for line in describe(o)],
         "assignment": ASSIGNMENTS[o.assignment],
         "settings": {"prior": prior, "delta": delta, "seed": seed},
         "counts": {"records": o.n, "members": int(o.member.sum()), "non-members": int((~o.member).sum()),
                    "classes": o.n_classes, "shadow models": view.n_shadow},
-        "blind": [[what, *_three(curve.auc_interval(delta))] for what, curve in blind.baselines(o, rng(0))],
+        "blind": [[what, *_three(curve.auc_interval(delta / len(blinds)))] for what, curve in blinds],
         "attacks": table,
         "first": first,
         "advantage": _advantages(scores, o, prior, delta, rng(2)),
@@ -300,6 +300,8 @@ def _summary(content, o):
         said.append(f"A classifier that never saw the model separates the groups with AUC {most[1]:.3f} "
                     f"({most[2]:.3f} to {most[3]:.3f}) from {most[0]}.")  # fmt: skip
     if most and most[2] > 0.5:
+        if o.assignment != "given":
+            said.append("If chance decided who is a member, as was said, that is rare: see whether it did.")
         said.append("So members and non-members differ by themselves. What an attack finds up to this figure is no evidence "
                     "about the model.")  # fmt: skip
         if low > most[3]:

@@ -91,7 +91,8 @@ def sections(c):
     yield (
         "Blind baseline: how far the groups differ without the model",
         [
-            "An attack must beat these. The features, if given, serve for nothing else but this and the set-level test.",
+            "An attack must beat these. Their intervals hold together. "
+            "The features, if given, serve for nothing else but this and the set-level test.",
             blind if len(blind) > 1 else "Nothing to compare was given.",
         ],
     )
