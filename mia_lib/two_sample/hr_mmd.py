@@ -157,7 +157,7 @@ def repeat_test(test, rep_pool, raw_pool, rep_y, raw_y, n_repeats=100, rng=None)
     -----
     HR-MMD Algorithm 2. The p-values share S_Y: given S_Y their rejections are not draws with probability alpha, even if the
     law is the same. The rate of one S_Y spreads far more than a binomial, and a cut on it is no test. Taught in
-    book/two_sample.ipynb.
+    book/set_evidence.ipynb.
 
     Examples
     --------
