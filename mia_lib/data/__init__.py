@@ -78,6 +78,8 @@ _EMBEDDED = {"digits": _digits, "synthetic-purchase": lambda: synthetic_purchase
 def names():
     """The names that `load` knows, embedded data sets first.
 
+    Taught in book/membership_game.ipynb.
+
     Examples
     --------
     >>> names()[:3]
@@ -88,6 +90,8 @@ def names():
 
 def status(name):
     """Where a data set is: "embedded", the path of its cached arrays, or "not here".
+
+    Taught in book/membership_game.ipynb.
 
     Examples
     --------
