@@ -203,7 +203,8 @@ class LanguageModel:
 
     def logits(self, state, x):
         """Log-likelihood of every token given those before it, (k, n, T) float32, in nat, at most 0."""
-        return _evaluated(self, state, _tokens(self, x), lambda net, texts: net.log_likelihood(texts))
+        # float32 can round the logarithm of a probability of nearly 1 to a little above 0
+        return _evaluated(self, state, _tokens(self, x), lambda net, texts: net.log_likelihood(texts).clamp(max=0))
 
     def network(self, state, k=0):
         """Model k as a torch module in evaluation mode: tokens (n, T) to the logits of all next tokens (n, T, V)."""

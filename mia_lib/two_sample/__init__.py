@@ -3,6 +3,7 @@
 Taught in book/two_sample.ipynb.
 """
 
+from mia_lib.two_sample.aggregated import aggregate
 from mia_lib.two_sample.feature_tests import characteristic_function_test, mean_embedding_test
 from mia_lib.two_sample.hr_mmd import HrMmd, repeat_test
 from mia_lib.two_sample.kernel_tests import deep_feature_test, median_kernel_test, optimized_kernel_test
@@ -17,6 +18,7 @@ from mia_lib.two_sample.sets import set_threshold
 __all__ = [
     "HrMmd",
     "TestResult",
+    "aggregate",
     "characteristic_function_test",
     "classifier_test",
     "deep_feature_test",
