@@ -11,6 +11,7 @@ import numpy as np
 from mia_lib import checks
 from mia_lib.data.dataset import Dataset
 from mia_lib.data.files import DataError, folder
+from mia_lib.data.foreign import foreign
 from mia_lib.data.originals import ORIGINALS, arrays
 from mia_lib.data.synthetic import BernoulliMixture, purchase_mixture
 
@@ -19,6 +20,7 @@ __all__ = [
     "DataError",
     "Dataset",
     "folder",
+    "foreign",
     "load",
     "names",
     "purchase_mixture",
