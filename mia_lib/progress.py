@@ -1,4 +1,7 @@
-"""One progress helper: a bar on a terminal, one updating line in a notebook, silent where MIA_PROGRESS=off."""
+"""One progress helper: a bar on a terminal, one updating line in a notebook, silent where MIA_PROGRESS=off.
+
+Used by whatever takes long, such as the training in book/lira.ipynb.
+"""
 
 import os
 import sys
