@@ -19,6 +19,8 @@ N_RESAMPLES = 1000
 def name_of(fpr):
     """How `table` calls a rate.
 
+    Taught in book/lira.ipynb.
+
     Examples
     --------
     >>> name_of(1e-3)
@@ -136,6 +138,8 @@ def show(found):
 
 def percent(estimate, digits=2):
     """An `intervals.Estimate` in per cent.
+
+    Taught in book/lira.ipynb.
 
     Examples
     --------

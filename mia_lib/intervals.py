@@ -221,7 +221,7 @@ def bootstrap(statistic, n_groups, delta=0.05, n_resamples=1000, rng=None, block
 
     Notes
     -----
-    Asymptotic, so its coverage is to be simulated for the statistic at hand. Taught in book/membership_game.ipynb.
+    Asymptotic, so its coverage is to be simulated for the statistic at hand. Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def mcdiarmid(n_member, n_nonmember, prior=0.5, delta=0.05):
     For W_N = sum over bins of abs(p P_hat - (1 - p) Q_hat), where one member moves W_N by at most 2 p / N1 and one
     non-member by at most 2 (1 - p) / N2. With N1 = N p and N2 = N (1 - p) it is sqrt(2 / N log(2 / delta)), as
     printed in MACE v1. It bounds W_N about E W_N, which lies above the advantage: only the upper end holds for the
-    advantage itself. Taught in book/membership_game.ipynb.
+    advantage itself. Taught in book/bayes.ipynb.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from torch import nn
 
 from mia_lib import checks
 
-ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
+ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU, "sigmoid": nn.Sigmoid}
 
 
 def mlp(input_shape, n_classes, hidden=(128,), activation="tanh", dropout=0.0):
@@ -27,7 +27,7 @@ def mlp(input_shape, n_classes, hidden=(128,), activation="tanh", dropout=0.0):
         K, the number of logits.
     hidden : sequence of int
         Width of each hidden layer; empty gives multinomial logistic regression.
-    activation : {"tanh", "relu"}
+    activation : {"tanh", "relu", "sigmoid"}
     dropout : float
         Probability, in [0, 1), with which training sets each hidden activation to zero.
 

@@ -22,6 +22,8 @@ N_POINTS = 1000  # places at which a curve is drawn, however many thresholds it 
 def style():
     """Make the house style matplotlib's default for this session.
 
+    Taught in book/membership_game.ipynb.
+
     Examples
     --------
     >>> style()

@@ -1,4 +1,7 @@
-"""One progress helper: a bar on a terminal, one updating line in a notebook, silent where MIA_PROGRESS=off."""
+"""One progress helper: a bar on a terminal, one updating line in a notebook, silent where MIA_PROGRESS=off.
+
+Used by whatever takes long, such as the training in book/lira.ipynb.
+"""
 
 import os
 import sys
@@ -27,8 +30,8 @@ def bar(iterable_or_total, description, total=None):
     Returns
     -------
     iterator and context manager
-        Iterating counts each item; ``update(k)`` counts k steps by hand. Closed at the end of the iteration or of the
-        ``with`` block.
+        Iterating counts each item; ``update(k)`` counts k steps by hand; ``set_postfix_str(text)`` shows some words behind
+        the count while it runs. Closed at the end of the iteration or of the ``with`` block.
 
     Raises
     ------
@@ -72,7 +75,7 @@ class _Line:
 
     def __init__(self, iterable, description, total, show):
         self.iterable, self.description, self.total, self.show = iterable, description, total, show
-        self.n, self.start, self.shown, self.closed = 0, time.monotonic(), -np.inf, False
+        self.n, self.start, self.shown, self.closed, self.postfix = 0, time.monotonic(), -np.inf, False, ""
         self._refresh()
 
     def __iter__(self):
@@ -90,6 +93,10 @@ class _Line:
     def update(self, k=1):
         self.n += k
         self._refresh()
+
+    def set_postfix_str(self, text):
+        """Show some words behind the count, as tqdm does; they are not stored, so that every run stores the same line."""
+        self.postfix = text
 
     def close(self):
         if self.show and not self.closed:
@@ -111,6 +118,7 @@ class _Line:
             text += f", {rate:.3g} per s" if rate >= 1 else f", {1 / rate:.3g} s each"
             if self.total is not None:
                 text += f", {_duration((self.total - self.n) / rate)} left"
+        text += f", {self.postfix}" if self.postfix else ""
         self.show(text)
 
 

@@ -101,6 +101,8 @@ def _class_score(target, shadow, member, prior, bins, label):
 class Calibration(NamedTuple):
     """A calibration curve and its distance from the diagonal, from `calibration`.
 
+    Taught in book/metric_attacks.ipynb.
+
     Parameters
     ----------
     score : float64 array (k,)
@@ -220,6 +222,8 @@ def _drawn_members(chance, place, kept, n_draws, rng):
 
 class ThresholdRow(NamedTuple):
     """One line of `precision_recall`.
+
+    Taught in book/metric_attacks.ipynb.
 
     Parameters
     ----------

@@ -169,7 +169,7 @@ def entropy(logits):
 
     Notes
     -----
-    The conventional signal that Song and Mittal, section 3.1, start from. Taught in book/membership_game.ipynb.
+    The conventional signal that Song and Mittal, section 3.1, start from. Taught in book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def modified_entropy(logits, labels):
     Notes
     -----
     -(1 - p_y) log p_y - sum_{c != y} p_c log(1 - p_c), Song and Mittal, eq. 8. For K = 2 it is -2 (1 - p_y) log p_y,
-    so the same attack as `confidence`. Taught in book/membership_game.ipynb.
+    so the same attack as `confidence`. Taught in book/metric_attacks.ipynb.
 
     Examples
     --------

@@ -49,7 +49,8 @@ def fingerprint(paths):
 def shared_inputs():
     """The files, beside its own text, that a notebook's outputs depend on."""
     library = [path for path in (ROOT / "mia_lib").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    records = [*(ROOT / "notebooks/results").glob("*.json"), *(ROOT / "notebooks/parameters").glob("*.yaml")]
+    records = [path for kind in ("json", "png") for path in (ROOT / "notebooks/results").glob(f"*.{kind}")]
+    records += (ROOT / "notebooks/parameters").glob("*.yaml")
     return [*library, *records, *(ROOT / "book").glob("costs.json"), ROOT / "requirements.txt"]
 
 

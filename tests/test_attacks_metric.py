@@ -177,6 +177,8 @@ def test_bad_input_is_named():
         attacks.log_probabilities([[1.0]])
     with pytest.raises(ValueError, match="largest label 2"):
         attacks.metric_scores(np.zeros((1, 2)), [2])
+    with pytest.raises(ValueError, match="shadow_logits: given 3 classes, expected 2 classes"):
+        attacks.metric_attacks(np.zeros((1, 2)), [0], np.zeros((2, 3)), [0, 0], [True, False])
     with pytest.raises(ValueError, match="decision: given shape"):
         attacks.balanced_accuracy([[True]], [True])
     with pytest.raises(ValueError, match="member"):

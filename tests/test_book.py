@@ -1,6 +1,7 @@
 """What `make book` promises, tried on a small copy of the tree: nothing older than the code is shown."""
 
 import hashlib
+import importlib
 import os
 import re
 import shutil
@@ -161,3 +162,28 @@ def test_every_page_is_in_the_table_of_contents_and_there():
     pages = [path for path in files if path.suffix in (".ipynb", ".md")]
     names = [path.relative_to(ROOT).with_suffix("").as_posix() for path in pages]
     assert sorted(listed) == sorted(names)
+
+
+def test_every_chapter_says_what_to_read_before_and_what_next():
+    for path in sorted((ROOT / "book").glob("*.ipynb")):
+        if path.stem not in ("intro", "records"):
+            text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown")
+            for wanted in (r"\*\*Read before\.\*\*", r"\*\*Next[.:]\*\*.*\{doc\}`"):
+                assert re.search(wanted, text), f"{path.name} lacks {wanted}"
+
+
+def test_every_public_name_says_which_page_teaches_it():
+    """The reference pages are made of docstrings; what a module says for all its names counts for each."""
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "book" / "reference").glob("*.md"))
+    modules = re.findall(r"automodule:: (mia_lib\.\w+)", pages)
+    for module in map(importlib.import_module, modules):
+        names = getattr(module, "__all__", None) or [
+            name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__
+        ]
+        for name in names:
+            value = getattr(module, name)
+            if callable(value) and not name.startswith("_"):
+                said = (value.__doc__ or "") + (module.__doc__ or "")
+                link = re.search(r"\b(?:book|notebooks)/(\w+)\.ipynb", said)
+                assert link, f"{module.__name__}.{name} names no chapter"
+    assert len(modules) > 15

@@ -184,6 +184,24 @@ def test_index_leads_to_a_page(contexts, site):
     page.close()
 
 
+def test_the_table_of_papers_sorts_by_mouse_and_keyboard(contexts, site):
+    page = contexts[1280, "light"].new_page()
+    page.goto(f"{site}/book/generative.html")
+
+    def column(number):
+        return page.locator(f"#papers tbody td:nth-child({number})").all_inner_texts()
+
+    before = column(1)
+    page.click("#papers th:nth-child(2)")
+    assert sorted(column(2)) == column(2) != sorted(column(2), reverse=True) and sorted(column(1)) == sorted(before)
+    page.click("#papers th:nth-child(2)")
+    assert sorted(column(2), reverse=True) == column(2)
+    page.focus("#papers th:nth-child(1)")
+    page.keyboard.press("Enter")
+    assert column(1) == sorted(before) != before
+    page.close()
+
+
 def test_a_bad_page_is_noticed(browser, tmp_path):
     """Each thing that the page test looks for is found in a page that is made wrong in every way."""
     (tmp_path / "bad.html").write_text(

@@ -225,6 +225,7 @@ def test_mislabel_changes_the_rows_and_nothing_else():
         (lambda: defenses.rounded([0.5, 0.5]), "probabilities: given fewer"),
         (lambda: defenses.rounded([[0.5, -0.5]]), "probabilities: given fewer"),
         (lambda: defenses.rounded([[0.5, 0.5]], -1), "decimals: given -1"),
+        (lambda: defenses.rounded([[0.5, 0.5], [0.5, 0.4]]), "probabilities: given a row that sums to 0.9"),
         (lambda: defenses.early_stopping_epoch([0.1, 1.2], 0.5), "accuracy: given values"),
         (lambda: defenses.early_stopping_epoch([0.1], 2), "target: given 2"),
         (lambda: defenses.mislabel([0, 1], [0, 0], 2), "rows: given a row named twice"),

@@ -47,7 +47,7 @@ def literal(fit, x, y, members, rng):
     return {name: p.detach().numpy() for name, p in net.named_parameters()}
 
 
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@pytest.mark.parametrize("activation", ["tanh", "relu", "sigmoid"])
 @pytest.mark.parametrize("max_norm", [0.3, 1.0, 1e6])
 def test_without_noise_it_is_the_literal_loop(activation, max_norm):
     x, y = data()

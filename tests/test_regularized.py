@@ -117,6 +117,18 @@ def test_stop_is_a_checkpoint_of_the_whole_run(stacked):
     assert np.abs(np.diff(curve, axis=0)).max((1, 2, 3)).min() > 0.05
 
 
+def test_curve_of_a_regularized_run():
+    defended = train.AdversarialRegularization(RECIPE, 2.0, SPARE)
+    curve = train.epoch_logits(defended, X, Y, MEMBERS, generators(3), [1, 3, 6])
+    for e, stop in enumerate([1, 3, 6]):
+        early = dataclasses.replace(defended, recipe=dataclasses.replace(RECIPE, stop=stop))
+        np.testing.assert_allclose(curve[e], early.logits(early(X, Y, MEMBERS, generators(3)), X), atol=1e-5)
+    plain = train.epoch_logits(RECIPE, X, Y, MEMBERS, generators(3), [1, 3, 6])
+    assert np.abs(curve - plain).max((1, 2, 3)).min() > 0.01
+    free = dataclasses.replace(defended, penalty=0.0)
+    np.testing.assert_allclose(train.epoch_logits(free, X, Y, MEMBERS, generators(3), [1, 3, 6]), plain, atol=1e-5)
+
+
 def test_stop_is_not_a_shorter_run():
     """The schedule is that of the whole run: stopping at 2 of 6 epochs differs from a run of 2 epochs."""
     early = dataclasses.replace(RECIPE, stop=2)(X, Y, MEMBERS, generators(3))
@@ -250,6 +262,7 @@ RUN = (X, Y, MEMBERS, generators(3))
         (lambda: train.Distillation(RECIPE, 1.0, np.zeros(90, bool)), "transfer: given no row"),
         (lambda: train.epoch_logits(RECIPE, *RUN, [2, 1]), "epochs: given"),
         (lambda: train.epoch_logits(RECIPE, *RUN, [1, 7]), "epochs: given"),
+        (lambda: train.epoch_logits(train.Distillation(RECIPE), *RUN, [1]), "fit: given Distillation"),
         (lambda: Classifier(stop=60), "stop: given 60"),
         (lambda: Classifier(stop=0), "stop: given 0"),
         (lambda: Classifier(dropout=1.0), "dropout: given 1.0"),

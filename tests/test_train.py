@@ -40,6 +40,7 @@ def largest_difference(a, b):
 RECIPES = {
     "plain": {},
     "relu, deep": {"activation": "relu", "hidden": (12, 9)},
+    "sigmoid, deep": {"activation": "sigmoid", "hidden": (12, 9), "learning_rate": 0.5},
     "tanh, deep, smoothed": {"hidden": (12, 9, 5), "label_smoothing": 0.2, "schedule": "constant"},
     "no hidden layer": {"hidden": (), "momentum": 0.0, "learning_rate": 0.5},
     "weight decay": {"weight_decay": 0.02, "schedule": "linear", "warmup": 0.3},

@@ -187,7 +187,7 @@ def metric_attacks(target_logits, target_labels, shadow_logits, shadow_labels, s
     Raises
     ------
     ValueError
-        As for `metric_scores` and `threshold_attack`.
+        As for `metric_scores` and `threshold_attack`; a shadow model of other classes than the target's.
 
     Notes
     -----
@@ -200,6 +200,9 @@ def metric_attacks(target_logits, target_labels, shadow_logits, shadow_labels, s
     array([ True, False])
     """
     target, shadow = metric_scores(target_logits, target_labels), metric_scores(shadow_logits, shadow_labels)
+    widths = [np.shape(logits)[-1] for logits in (target_logits, shadow_logits)]
+    if widths[0] != widths[1]:
+        checks.fail("shadow_logits", f"{widths[1]} classes", f"{widths[0]} classes, as many as the target's")
     decisions = {"correctness": target.pop("correctness") > 0}
     for name, score in target.items():
         decisions[name] = threshold_attack(

@@ -70,7 +70,7 @@ def class_thresholds(score, labels, member):
     Notes
     -----
     One sort, O(n log n). Accuracies are compared as whole numbers, so ties are exact.
-    Taught in book/membership_game.ipynb.
+    Taught in book/metric_attacks.ipynb.
 
     Examples
     --------

@@ -110,6 +110,8 @@ def load(path, assignment=None):
 def describe(observations):
     """What was given, a line for each array.
 
+    Taught in book/audit.ipynb.
+
     Parameters
     ----------
     observations : Observations

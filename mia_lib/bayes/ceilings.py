@@ -175,7 +175,7 @@ def epsilon_lower_bound(true_positives, positives, false_positives, negatives, d
     Jagielski, Ullman and Oprea 2020. One trial is one trained model: rows of a pooled ROC are not trials. The threshold
     has to be fixed on other data. With 1,000 models on each side the bound cannot exceed 5.6. For the other direction,
     "out" against "in", exchange the roles, and halve delta if the better of both is to be reported. Taught in
-    book/bayes.ipynb.
+    book/attacking_dp.ipynb.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def epsilon_lower_bound_one_run(correct, guesses, delta=0.05):
     Steinke, Nasr and Jagielski 2023, for pure differential privacy: the number of right guesses is stochastically at
     most binomial with probability e^epsilon / (1 + e^epsilon). Membership bits have to be independent fair coins: where
     exactly half the models or examples are in, the last bits are determined by the others. 1,000 guesses cannot give
-    more than 5.8. Taught in book/bayes.ipynb.
+    more than 5.8. Taught in book/attacking_dp.ipynb.
 
     Examples
     --------

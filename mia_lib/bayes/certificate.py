@@ -64,6 +64,8 @@ def membership_privacy(query, delta=0.05):
 class Certificate(NamedTuple):
     """What can be said about one query of one model on one sample; see `certificate`.
 
+    Taught in book/bayes.ipynb.
+
     Parameters
     ----------
     advantage : Estimate

@@ -11,6 +11,7 @@ import numpy as np
 from mia_lib import checks
 from mia_lib.data.dataset import Dataset
 from mia_lib.data.files import DataError, folder
+from mia_lib.data.foreign import foreign
 from mia_lib.data.originals import ORIGINALS, arrays
 from mia_lib.data.synthetic import BernoulliMixture, purchase_mixture
 
@@ -19,6 +20,7 @@ __all__ = [
     "DataError",
     "Dataset",
     "folder",
+    "foreign",
     "load",
     "names",
     "purchase_mixture",
@@ -78,6 +80,8 @@ _EMBEDDED = {"digits": _digits, "synthetic-purchase": lambda: synthetic_purchase
 def names():
     """The names that `load` knows, embedded data sets first.
 
+    Taught in book/membership_game.ipynb.
+
     Examples
     --------
     >>> names()[:3]
@@ -88,6 +92,8 @@ def names():
 
 def status(name):
     """Where a data set is: "embedded", the path of its cached arrays, or "not here".
+
+    Taught in book/membership_game.ipynb.
 
     Examples
     --------

@@ -26,6 +26,8 @@ BROKEN = (OSError, EOFError, ValueError, KeyError, zlib.error, lzma.LZMAError, t
 class DataError(RuntimeError):
     """A data set that could not be had: names the file, what was expected and where to put it by hand.
 
+    Taught in book/membership_game.ipynb.
+
     ``path`` is the file that turned out to be damaged, where it is one.
     """
 
@@ -52,7 +54,10 @@ class Source:
 
 
 def folder():
-    """The folder of parsed arrays: what the environment variable MIA_DATA names, else the user's cache folder."""
+    """The folder of parsed arrays: what the environment variable MIA_DATA names, else the user's cache folder.
+
+    Taught in book/membership_game.ipynb.
+    """
     return Path(os.environ.get("MIA_DATA") or pooch.os_cache("mia_lib")).expanduser()
 
 

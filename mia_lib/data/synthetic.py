@@ -31,7 +31,7 @@ class BernoulliMixture:
     Notes
     -----
     p(x | y = c) = sum_m w_cm prod_j r_cmj^x_j (1 - r_cmj)^(1 - x_j). Everything is computed in log space.
-    Taught in book/membership_game.ipynb.
+    Taught in book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def purchase_mixture(n_features=600, n_classes=100, n_components=4, class_spread
     -----
     With the defaults about a quarter of the entries are one. The classes are separable by their true densities, but a
     600-256-128-100 network fitted to 10,000 records reaches accuracy 1 on them and a little under 0.8 on new ones: the
-    gap that membership inference lives on. Taught in book/membership_game.ipynb.
+    gap that membership inference lives on. Taught in book/metric_attacks.ipynb.
 
     Examples
     --------

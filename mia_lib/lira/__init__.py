@@ -4,7 +4,8 @@ The method of Carlini et al. 2022 ("Membership inference attacks from first prin
 """
 
 from mia_lib.lira.every_target import leave_one_out
+from mia_lib.lira.exposure import influence, separation
 from mia_lib.lira.gaussian import offline, online
 from mia_lib.lira.subset import balanced_subset
 
-__all__ = ["balanced_subset", "leave_one_out", "offline", "online"]
+__all__ = ["balanced_subset", "influence", "leave_one_out", "offline", "online", "separation"]

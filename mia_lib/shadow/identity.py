@@ -15,6 +15,8 @@ import torch
 import mia_lib
 from mia_lib.shadow.store import array_hash
 
+COVERED = ("mia_lib.models.", "mia_lib.train.", "mia_lib.shadow.", "builtins.")  # classes that `code_hash` answers for
+
 
 def describe(value, depth=0):
     """What a fit or a query is, in terms of JSON that are the same in every process.
@@ -54,8 +56,9 @@ def describe(value, depth=0):
         }
     kind = value if isinstance(value, type) else type(value)
     identity = {"class": f"{kind.__module__}.{kind.__qualname__}"}
-    if not identity["class"].startswith(("mia_lib.", "builtins.")):
-        identity["source"] = _source_hash(kind)
+    if not identity["class"].startswith(COVERED):
+        own = identity["class"].startswith("mia_lib.")  # its numbers depend on the functions beside it too
+        identity["source"] = _source_hash(inspect.getmodule(kind) if own else kind)
     if kind is value:
         return identity
     if dataclasses.is_dataclass(value):

@@ -60,7 +60,7 @@ def bernoulli_masks(n_models, n_examples, rng=None, probability=0.5):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Taught in book/attacking_dp.ipynb.
 
     Examples
     --------

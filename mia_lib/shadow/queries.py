@@ -11,6 +11,8 @@ from mia_lib import checks
 class Augmentation:
     """One deterministic change of all images: moved by (down, right) pixels with reflected border, then mirrored.
 
+    Taught in book/lira.ipynb.
+
     Parameters
     ----------
     mirror : bool

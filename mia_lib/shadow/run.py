@@ -19,7 +19,10 @@ CHUNK_MODELS = 32
 
 @dataclasses.dataclass(frozen=True)
 class Each:
-    """Any learner as a fit for `train`, one model at a time; made by `each`."""
+    """Any learner as a fit for `train`, one model at a time; made by `each`.
+
+    Taught in book/lira.ipynb.
+    """
 
     train_one: object
     predict: object

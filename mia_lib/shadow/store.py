@@ -126,6 +126,8 @@ class Store:
 def load(path, x=None, y=None):
     """Open a finished store, whatever versions it was made with.
 
+    Taught in book/lira.ipynb.
+
     Parameters
     ----------
     path : path-like

@@ -17,6 +17,11 @@ from mia_lib import checks
 from mia_lib.train import batches, stacked
 from mia_lib.train.recipe import Classifier
 
+ACTIVATIONS = {  # the function, and its slope in terms of its value
+    "tanh": (torch.tanh, lambda value: 1 - value**2),
+    "relu": (torch.relu, lambda value: value > 0),
+    "sigmoid": (torch.sigmoid, lambda value: value * (1 - value)),
+}
 AT_ONCE = 32  # models of a stack: their batches and noise stay small beside the data
 
 
@@ -159,7 +164,7 @@ def _drawn(ids, rate, rng, needed):
 @torch.no_grad()
 def _train_stack(fit, x, y, members, rngs, n_classes):
     recipe, like = fit.recipe, x
-    tanh = recipe.activation == "tanh"
+    forward, slope_at = ACTIVATIONS[recipe.activation]
     sizes = [x.shape[1], *recipe.hidden, n_classes]
     weights, biases = stacked.initial(recipe, sizes, rngs, like)
     biases = [bias.reshape(len(rngs), 1, -1) for bias in biases]
@@ -184,14 +189,13 @@ def _train_stack(fit, x, y, members, rngs, n_classes):
         activations = [x[index]]  # (K, B, width)
         for i, (weight, bias) in enumerate(zip(weights, biases)):
             out = torch.baddbmm(bias, activations[-1], weight.mT)
-            activations.append(out if i == len(weights) - 1 else torch.tanh(out) if tanh else out.clamp_min(0))
+            activations.append(out if i == len(weights) - 1 else forward(out))
         slope = torch.softmax(activations.pop(), 2) - off
         slope.scatter_add_(2, y[index][..., None], torch.full_like(slope[..., :1], -on))
         slopes = [slope]  # d loss of one example / d the outputs of a layer
         for i in reversed(range(1, len(weights))):
             below = torch.bmm(slopes[0], weights[i])
-            hidden = activations[i]
-            slopes.insert(0, below * (1 - hidden**2) if tanh else below * (hidden > 0))
+            slopes.insert(0, below * slope_at(activations[i]))
 
         squares = sum((d**2).sum(2) * (1 + (a**2).sum(2)) for d, a in zip(slopes, activations))
         factor = used * (fit.max_norm / squares.sqrt().clamp_min(1e-30)).clamp_max(1)

@@ -23,7 +23,7 @@ class Classifier:
     model : {"mlp", "cnn", "resnet18", "wide_resnet", "speednet"}
     hidden : tuple of int
         Widths of the hidden layers of "mlp".
-    activation : {"tanh", "relu"}
+    activation : {"tanh", "relu", "sigmoid"}
         Of "mlp".
     dropout : float
         Of "mlp": the probability, in [0, 1), with which training sets each hidden activation to zero.

@@ -75,14 +75,17 @@ class AdversarialRegularization:
 
     def __call__(self, x, y, members, rngs):
         """Train k models; arguments and result as for `Classifier`."""
-        data, labels, ids, n_classes = self.recipe.prepared(x, y, members, rngs)
+        prepared = self.recipe.prepared(x, y, members, rngs)
+        with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+            return looped.train(self.recipe, *prepared[:3], rngs, prepared[3], self._objectives(*prepared))
+
+    def _objectives(self, data, labels, ids, n_classes):
         reference = _outside("reference", self.reference, ids, len(data))
 
         def objective(k, net, own, rng):
             return self._objective(net, data, labels, own, reference, rng.spawn(1)[0], n_classes)
 
-        with torch.backends.cudnn.flags(enabled=True, benchmark=True):
-            return looped.train(self.recipe, data, labels, ids, rngs, n_classes, objective)
+        return objective
 
     def _objective(self, net, data, labels, own, reference, rng, n_classes):
         attack = models.build("mlp", (2 * n_classes,), 2, rng, hidden=self.attack_hidden, activation="relu")
@@ -194,30 +197,30 @@ class Distillation:
         return self.recipe.features(state, x)
 
 
-def epoch_logits(recipe, x, y, members, rngs, epochs):
+def epoch_logits(fit, x, y, members, rngs, epochs):
     """Outputs after each of several epochs of one training run: what early stopping chooses from.
 
     Parameters
     ----------
-    recipe : Classifier
+    fit : Classifier or AdversarialRegularization
     x, y, members, rngs
-        As for calling the recipe; k models.
+        As for calling the fit; k models.
     epochs : sequence of float
-        Increasing, each above 0 and at most ``recipe.epochs``.
+        Increasing, each above 0 and at most the recipe's ``epochs``.
 
     Returns
     -------
     (E, k, n, K) float32 array
-        Row e: what ``replace(recipe, stop=epochs[e])`` answers, up to rounding.
+        Row e: what the fit with ``stop=epochs[e]`` in its recipe answers, up to rounding.
 
     Raises
     ------
     ValueError
-        As the recipe, and for epochs that do not increase or are out of range.
+        As the fit, and for epochs that do not increase or are out of range.
 
     Notes
     -----
-    Song and Mittal 2021, section 3.2.1. Networks train one after the other. Taught in book/defenses.ipynb.
+    Song and Mittal 2021, section 3.2.1 and Figure 2. Networks train one after the other. Taught in book/defenses.ipynb.
 
     Examples
     --------
@@ -226,11 +229,15 @@ def epoch_logits(recipe, x, y, members, rngs, epochs):
     >>> epoch_logits(recipe, x, y, np.ones((1, 12), bool), [np.random.default_rng(0)], [1, 2, 3]).shape
     (3, 1, 12, 2)
     """
-    _checked_recipe(recipe)
+    regularized = isinstance(fit, AdversarialRegularization)
+    recipe = fit.recipe if regularized else fit
+    if not isinstance(recipe, Classifier):
+        checks.fail("fit", type(fit).__name__, "a train.Classifier or a train.AdversarialRegularization")
     epochs = checks.real_array("epochs", epochs, 1)
     if epochs[0] <= 0 or (np.diff(epochs) <= 0).any() or epochs[-1] > recipe.epochs:
         checks.fail("epochs", str(epochs.tolist()), f"increasing numbers above 0 and at most {recipe.epochs:g}")
     data, labels, ids, n_classes = recipe.prepared(x, y, members, rngs)
+    objective = fit._objectives(data, labels, ids, n_classes) if regularized else None
     found = np.empty((len(epochs), len(ids), len(data), n_classes), np.float32)
     due = [[batches.steps_made(replace(recipe, stop=float(e)), len(own)) for e in epochs] for own in ids]
 
@@ -239,7 +246,7 @@ def epoch_logits(recipe, x, y, members, rngs, epochs):
             found[e, k] = looped.current_logits(recipe, net, data).float().cpu().numpy()
 
     with torch.backends.cudnn.flags(enabled=True, benchmark=True):
-        looped.train(recipe, data, labels, ids, rngs, n_classes, watch=watch)
+        looped.train(recipe, data, labels, ids, rngs, n_classes, objective, watch)
     return found
 
 

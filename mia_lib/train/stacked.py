@@ -116,7 +116,7 @@ def _blocks(recipe, members, rngs, batch, like):
 @torch.no_grad()
 def _train_stack(recipe, x, y, members, rngs, sizes, batch):
     n_models, n_layers, n_classes = len(members), len(sizes) - 1, sizes[-1]
-    tanh = recipe.activation == "tanh"
+    tanh, sigmoid = recipe.activation == "tanh", recipe.activation == "sigmoid"
     weights, biases = initial(recipe, sizes, rngs, x)
     update = _adam(recipe, weights, biases) if recipe.optimizer == "adam" else _sgd(recipe, weights, biases)
 
@@ -140,6 +140,8 @@ def _train_stack(recipe, x, y, members, rngs, sizes, batch):
             torch.baddbmm(biases[i], activations[i], weights[i].mT, beta=factor, alpha=factor, out=out)
             if tanh:
                 torch.add(minus_one, torch.sigmoid(out, out=out), alpha=2, out=out)
+            elif sigmoid:
+                torch.sigmoid(out, out=out)
             else:
                 out.clamp_min_(0)
         torch.baddbmm(biases[-1], weights[-1], activations[-1].mT, out=logits)
@@ -156,6 +158,8 @@ def _train_stack(recipe, x, y, members, rngs, sizes, batch):
                 torch.bmm(outward.mT, weights[i], out=below)
                 if tanh:
                     torch.ops.aten.tanh_backward.grad_input(below, out, grad_input=below)
+                elif sigmoid:
+                    torch.ops.aten.sigmoid_backward.grad_input(below, out, grad_input=below)
                 else:
                     torch.ops.aten.threshold_backward.grad_input(below, out, 0, grad_input=below)
             update(i, outward, activations[i], bias_gradient, rates, step)

@@ -3,6 +3,7 @@
 Taught in book/two_sample.ipynb.
 """
 
+from mia_lib.two_sample.aggregated import aggregate
 from mia_lib.two_sample.baselines import (
     characteristic_function_test,
     classifier_test,
@@ -23,6 +24,7 @@ from mia_lib.two_sample.sets import set_threshold
 __all__ = [
     "HrMmd",
     "TestResult",
+    "aggregate",
     "characteristic_function_test",
     "classifier_test",
     "deep_feature_test",

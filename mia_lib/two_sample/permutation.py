@@ -14,6 +14,8 @@ AT_ONCE = 2**24  # entries of a block of permutations
 class TestResult(NamedTuple):
     """What a two-sample test says.
 
+    Taught in book/two_sample.ipynb.
+
     Parameters
     ----------
     statistic : float

@@ -1,0 +1,42 @@
+"""Generative models: GANs that are trained here, and queries of a GAN or of what it generated, one signal per example.
+
+Taught in book/generative.ipynb.
+"""
+
+from mia_lib.generative.density import domias
+from mia_lib.generative.dp import dp_cgan
+from mia_lib.generative.embedding import classifier_embedding
+from mia_lib.generative.gan import Gan
+from mia_lib.generative.js import js_gan
+from mia_lib.generative.nearest import ball_radius, monte_carlo, nearest_distance, nearest_distances
+from mia_lib.generative.networks import NETWORKS, Networks, dense
+from mia_lib.generative.privgan import priv_gan
+from mia_lib.generative.queries import all_scores, discriminator_score, hybrid, max_score, mean_score
+from mia_lib.generative.reconstruction import reconstruction
+from mia_lib.generative.training import REVISION
+from mia_lib.generative.wasserstein import gradient_penalty, wgan_gp
+
+__all__ = [
+    "NETWORKS",
+    "REVISION",
+    "Gan",
+    "Networks",
+    "all_scores",
+    "ball_radius",
+    "classifier_embedding",
+    "dense",
+    "discriminator_score",
+    "domias",
+    "dp_cgan",
+    "gradient_penalty",
+    "hybrid",
+    "js_gan",
+    "max_score",
+    "mean_score",
+    "monte_carlo",
+    "nearest_distance",
+    "nearest_distances",
+    "priv_gan",
+    "reconstruction",
+    "wgan_gp",
+]

@@ -1,0 +1,264 @@
+"""What all GANs share in training: batches, noise, epochs, checkpoints, resuming, and a stop where the loss is not finite.
+
+All that is random is drawn from one torch generator, whose state is stored with the networks and optimizers: training that
+was killed goes on bit for bit.
+
+Taught in book/generative.ipynb.
+"""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from mia_lib import checks, progress, results
+from mia_lib.generative import gan as gans
+from mia_lib.generative.networks import NETWORKS, Networks
+
+SAVE_EVERY = 60  # seconds between two states on disk, checkpoints apart
+LATEST = "latest.npz"
+REVISION = 1  # to be raised whenever the same arguments give other numbers, so that no folder of older code is gone on with
+
+
+class Run:
+    """One GAN in training.
+
+    Parameters
+    ----------
+    kind : str
+        What the GAN is called.
+    x : (n, ...) array
+        The members, in [0, 1].
+    networks : str or Networks
+    settings : dict
+        What else the result depends on, as JSON.
+    folder : path or None
+    rng : numpy.random.Generator or None
+    device : str
+    n_classes : int
+        Of a conditional GAN.
+    """
+
+    def __init__(self, kind, x, networks, settings, folder, rng, device, n_classes=0):
+        self.kind, self.settings, self.n_classes = kind, settings, n_classes
+        self.of = named(networks)
+        x = gans.records("x", x, self.of.shape)
+        self.device = torch.device(device)
+        self.folder = None if folder is None else Path(folder)
+        if rng is None and self.folder is not None and (self.folder / "manifest.json").exists():
+            self.seed = json.loads((self.folder / "manifest.json").read_text())["seed"]
+        else:
+            self.seed = int(checks.generator(rng).integers(2**62))
+        self.data_hash = results.hash_arrays(x)
+        self.x = torch.from_numpy(2 * x - 1).to(self.device)
+        self.draws = torch.Generator(self.device).manual_seed(self.seed)
+        self.made_by, self.networks, self.optimizers = {}, {}, {}
+
+    def add(self, name, network, learning_rate, betas):
+        """Start a network and its Adam; the weights depend on the run's seed and the order of adding alone."""
+        with torch.random.fork_rng(devices=[]):
+            torch.random.default_generator.manual_seed(self.seed + 1 + len(self.networks))
+            made = network().to(self.device)
+        made.bfloat16 = self.settings["precision"] == "bfloat16"
+        self.networks[name], self.made_by[name] = made, network
+        self.optimizers[name] = torch.optim.Adam(made.parameters(), lr=learning_rate, betas=betas, fused=True)
+        return made, self.optimizers[name]
+
+    def noise(self, n):
+        """(n, latent) standard normal."""
+        return torch.randn(n, self.of.latent, generator=self.draws, device=self.device)
+
+    def batch(self, n, rows=None):
+        """n members, drawn with replacement, from all or from some rows."""
+        index = torch.randint(len(self.x) if rows is None else len(rows), (n,), generator=self.draws, device=self.device)
+        return self.x[index if rows is None else rows[index]]
+
+    def train(self, step, n_steps, epochs, checkpoints, prepare=None, epsilon=None):
+        """Run the epochs that are missing; a Gan for each checkpoint.
+
+        Parameters
+        ----------
+        step : callable
+            ``step(epoch)`` makes one step and returns its losses by name, as tensors.
+        n_steps : int
+            Steps an epoch.
+        epochs : int
+        checkpoints : sequence of int or None
+        prepare : callable, optional
+            What comes before the first epoch.
+        epsilon : callable, optional
+            ``epsilon(epoch)``, the budget spent after so many epochs.
+
+        Returns
+        -------
+        dict of int to Gan
+        """
+        epochs = checks.integer("epochs", epochs, 0)
+        wanted = [epochs] if checkpoints is None else sorted({checks.integer("checkpoints", e, 0, epochs) for e in checkpoints})
+        if not wanted:
+            checks.fail("checkpoints", "no epoch", "at least one epoch")
+        self._open()
+        kept, history = {}, {}
+        done = self._resume(wanted, history)
+        if done is None:
+            done = 0
+            if prepare:
+                prepare()
+            self._keep(0, wanted, kept)
+            if self.folder is not None:
+                self._save(0, history)
+        saved = time.monotonic()
+        with progress.bar(max(epochs - done, 0), f"{self.kind} epochs") as bar:
+            for epoch in range(done + 1, epochs + 1):
+                means = self._epoch(step, n_steps, epoch)
+                for name, value in means.items():
+                    history.setdefault(name, []).append(value)
+                kept_now = epoch in wanted or epoch == epochs
+                self._keep(epoch, wanted, kept)
+                if self.folder is not None and (kept_now or time.monotonic() - saved > SAVE_EVERY):
+                    self._save(epoch, history)
+                    saved = time.monotonic()
+                bar.set_postfix_str(", ".join(f"{name} loss {value:.3g}" for name, value in means.items()))
+                bar.update()
+        return {epoch: self._gan(epoch, kept, history, epsilon) for epoch in wanted}
+
+    def _epoch(self, step, n_steps, epoch):
+        total = {}
+        for _ in range(n_steps):
+            for name, loss in step(epoch).items():
+                total[name] = total.get(name, 0) + loss.detach().double()
+        means = {name: float(value) / n_steps for name, value in total.items()}
+        bad = [name for name, value in means.items() if not np.isfinite(value)]
+        if bad:
+            checks.fail(f"{bad[0]} loss", f"{means[bad[0]]} in epoch {epoch} of the {self.kind}",
+                        "a finite number: try a smaller learning_rate, another rng, or values of x that vary")  # fmt: skip
+        return means
+
+    def _keep(self, epoch, wanted, kept):
+        if epoch not in wanted:
+            return
+        state = {name: tensor.detach().cpu().numpy().copy() for name, tensor in self._weights().items()}
+        if self.folder is None:
+            kept[epoch] = state
+        else:
+            _write(self._file(epoch), state)
+
+    def _gan(self, epoch, kept, history, epsilon):
+        if epoch in kept:
+            state = kept[epoch]
+        else:
+            with np.load(self._file(epoch), allow_pickle=False) as file:
+                state = dict(file)
+        copies = {}
+        for name, make in self.made_by.items():
+            with torch.device("meta"):  # shapes only: nothing is drawn
+                made = make().eval().requires_grad_(False)
+            prefix = f"{name}/"
+            own = {key.removeprefix(prefix): torch.from_numpy(state[key]) for key in state if key.startswith(prefix)}
+            made.load_state_dict(own, assign=True)
+            copies[name] = made.to(self.device)
+        return gans.Gan(
+            kind=self.kind,
+            generators=tuple(net for name, net in copies.items() if name.startswith("generator")),
+            discriminators=tuple(net for name, net in copies.items() if name.startswith("discriminator")),
+            shape=self.of.shape, latent=self.of.latent, n_classes=self.n_classes, epoch=epoch,
+            losses={name: np.array(values[:epoch]) for name, values in history.items()},
+            epsilon=None if epsilon is None else epsilon(epoch),
+        )  # fmt: skip
+
+    def _weights(self):
+        return {f"{name}/{key}": t for name, net in self.networks.items() for key, t in net.state_dict().items()}
+
+    def _file(self, epoch):
+        return Path(os.devnull, "none") if self.folder is None else self.folder / f"epoch-{epoch:06d}.npz"
+
+    def _open(self):
+        """Make the folder, or see that it belongs to the same training."""
+        if self.folder is None:
+            return
+        manifest = {
+            "revision": REVISION, "kind": self.kind, "seed": self.seed, "data": self.data_hash, "device": self.device.type,
+            "networks": [str(net) for net in self.networks.values()], **self.settings,
+        }  # fmt: skip
+        manifest = json.loads(json.dumps(manifest))
+        path = self.folder / "manifest.json"
+        if path.exists():
+            there = json.loads(path.read_text())
+            for name in manifest.keys() | there.keys():
+                if manifest.get(name) != there.get(name):
+                    given = f"a {self.kind} with {name} {str(manifest.get(name))[:60]}"
+                    checks.fail("folder", given, f"{str(there.get(name))[:60]}, as {self.folder} holds, or another folder")
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name("manifest.json.partial")
+        partial.write_text(json.dumps(manifest, indent=1))
+        os.replace(partial, path)
+
+    def _save(self, epoch, history):
+        state = {f"weight/{name}": tensor.detach().cpu().numpy() for name, tensor in self._weights().items()}
+        for name, optimizer in self.optimizers.items():
+            for number, moments in optimizer.state_dict()["state"].items():
+                state.update({f"adam/{name}/{number}/{key}": t.detach().cpu().numpy() for key, t in moments.items()})
+        state["draws"] = self.draws.get_state().numpy()
+        state["epoch"] = np.array(epoch)
+        state.update({f"loss/{name}": np.array(values) for name, values in history.items()})
+        _write(self.folder / LATEST, state)
+
+    def _resume(self, wanted, history):
+        """Load the latest state and give its epoch; None where there is no state, or one that is past a missing checkpoint."""
+        if self.folder is None or not (self.folder / LATEST).exists():
+            return None
+        with np.load(self.folder / LATEST, allow_pickle=False) as file:
+            state = dict(file)
+        if any(epoch <= state["epoch"] and not self._file(epoch).exists() for epoch in wanted):
+            return None  # from the start again: the same seed gives the same epochs
+        for name, network in self.networks.items():
+            prefix = f"weight/{name}/"
+            own = {key.removeprefix(prefix): torch.from_numpy(state[key]) for key in state if key.startswith(prefix)}
+            network.load_state_dict(own)
+            moments, prefix = {}, f"adam/{name}/"
+            for key in state:
+                if key.startswith(prefix):
+                    number, what = key.removeprefix(prefix).split("/")
+                    moments.setdefault(int(number), {})[what] = torch.from_numpy(state[key])
+            optimizer = self.optimizers[name]
+            optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+        self.draws.set_state(torch.from_numpy(state["draws"]))
+        for key in state:
+            if key.startswith("loss/"):
+                history[key.removeprefix("loss/")] = state[key].tolist()
+        return int(state["epoch"])
+
+
+def named(networks):
+    """Networks by name, or as they are."""
+    if isinstance(networks, Networks):
+        return networks
+    checks.choice("networks", networks, NETWORKS)
+    return NETWORKS[networks]
+
+
+def common(batch_size, learning_rate, betas, precision):
+    """Check what every kind of GAN is trained with; the part of a manifest that says so."""
+    checks.integer("batch_size", batch_size, 1)
+    checks.number("learning_rate", learning_rate, 0, open_low=True)
+    for beta in betas:
+        checks.number("betas", beta, 0, 1, open_high=True)
+    checks.choice("precision", precision, ("float32", "bfloat16"))
+    return {"batch_size": batch_size, "learning_rate": learning_rate, "betas": list(betas), "precision": precision}
+
+
+def steps(n, batch_size):
+    """Steps an epoch: as many full batches as the n records fill, at least one."""
+    return max(1, n // batch_size)
+
+
+def _write(path, arrays):
+    """All arrays of a file or none of them: written beside it and moved into place."""
+    partial = path.with_name(path.name + ".partial")
+    with open(partial, "wb") as file:
+        np.savez(file, **arrays)
+    os.replace(partial, path)

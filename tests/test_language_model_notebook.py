@@ -1,0 +1,138 @@
+"""The notebook language_model on a file of features, on texts, and with values that cannot be meant."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mia_lib import results
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import run  # noqa: E402  (the folder of scripts is not a package)
+
+TINY = {"n_known": 40, "set_sizes": [20], "feature_sizes": [20, 100], "n_targets": 2, "subsets": 3, "level_draws": 10,
+        "n_steps": 3, "n_permutations": 19}  # fmt: skip
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Data, models, results and builds in a folder of the test."""
+    for name in ("MIA_DATA", "MIA_RUNS", "MIA_RESULTS"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setattr(run, "BUILD", tmp_path / "_build")
+    return tmp_path
+
+
+def call(data, scale, **given):
+    more = [part for key, value in given.items() for part in ("-p", key, json.dumps(value))]
+    return run.main(["language_model", "--data", data, "--scale", scale, "--plain", *more], notebooks=ROOT / "notebooks")
+
+
+def last_line(capsys):
+    return [line for line in capsys.readouterr().err.splitlines() if line.startswith("run:")][-1]
+
+
+def write_features(here, shift, **changes):
+    """300 members and 300 others; a shift of the members in two of four features; a constant that must not matter."""
+    rng = np.random.default_rng(0)
+    member = np.arange(600) < 300
+    features = rng.normal(size=(600, 4)) + shift * np.outer(member, [1.0, 0.0, 1.0, 0.0])
+    arrays = {"features": np.column_stack([features, np.ones(600)]), "member": member}
+    arrays["names"] = np.array(["loss", "min 20 %", "zlib ratio", "perplexity", "constant"])
+    arrays |= changes
+    np.savez(here / "MIA_DATA" / "own.npz", **{name: array for name, array in arrays.items() if array is not None})
+
+
+@pytest.mark.parametrize("shift", [0.0, 3.0])
+def test_a_file_of_features_from_end_to_end(here, shift):
+    write_features(here, shift)
+    assert call("pile", "paper", features_file="own.npz", **TINY) == 0
+    rows = {row["what"]: row for row in results.read(here / "MIA_RESULTS" / "language_model--pile--paper.json")["rows"]}
+    assert {row["id"] for row in rows.values()} == {"H9"}
+    for test in ("HR-T", "HR-MMD-G", "HR-MMD"):
+        for what in ("all features", "zlib ratio"):
+            power = rows[f"power, {test}, {what}, sets of 20"]["value"]
+            assert power > 0.8 if shift else power < 0.6
+            error = rows[f"type I error, {test}, {what}, sets of 20"]
+            assert error["n"] == 20 and error["value"] <= 0.3  # one valid test in 10,000 has more than 6 of 20
+    of_paper = rows["power, HR-MMD, zlib ratio, sets of 100"]
+    assert (of_paper["paper"], of_paper["where"]) == (0.056, "Table 4")
+    # 300 others: the power at 100 needs 200 of them, the level 400
+    assert of_paper["value"] is not None and "type I error, HR-MMD, zlib ratio, sets of 100" not in rows
+
+
+def test_sets_that_the_texts_do_not_suffice_for_are_reported_as_not_measured(here):
+    write_features(here, 1.0)
+    assert call("pile", "smoke", features_file=str(here / "MIA_DATA" / "own.npz"), **{**TINY, "feature_sizes": [200]}) == 0
+    rows = {row["what"]: row for row in results.read(here / "MIA_RESULTS" / "language_model--pile--smoke.json")["rows"]}
+    row = rows["power, HR-T, zlib ratio, sets of 200"]
+    assert row["value"] is None and "not measured" in row["note"] and row["paper"] == 0.007
+
+
+def test_texts_from_end_to_end(here):
+    assert call("markov", "smoke", level_draws=2) == 0
+    record = results.read(here / "MIA_RESULTS" / "language_model--markov--smoke.json")
+    rows = {row["what"]: row for row in record["rows"]}
+    assert {"L16", "H9"} == {row["id"] for row in record["rows"]}
+    assert rows["loss, members, seed 0"]["value"] < rows["loss, others, seed 0"]["value"]
+    ours = rows["TPR at 0.1 %, LiRA online, global variance"]
+    assert (ours["paper"], ours["where"]) == (0.014, "Table I, WikiText-103")
+    assert rows["TPR at 0.1 %, LiRA online"]["paper"] is None  # the paper's number stands beside one attack alone
+    assert rows["AUC, LiRA online, global variance"]["value"] > 0.5
+    assert rows["control: zlib length"]["n"] == 8
+    assert list((here / "MIA_RUNS").glob("language_model--markov--*"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"names": None}, "features_file: given a file without 'names'"),
+        ({"member": np.ones(600, bool)}, "member: given 600 members and 0 non-members"),
+        ({"member": np.ones(5, bool)}, "member: given shape (5,)"),
+        ({"names": np.array(["a"])}, "names: given shape (1,)"),
+        ({"features": np.full((600, 5), np.nan)}, "features: given 3000 NaN"),
+        ({"names": np.array(list("abcde"))}, "feature: given 'zlib ratio', expected one of 'a', 'b'"),
+    ],
+)
+def test_a_file_that_cannot_be_meant(here, capsys, changes, message):
+    write_features(here, 1.0, **changes)
+    assert call("pile", "smoke", features_file="own.npz", **TINY) == 1
+    assert message in last_line(capsys)
+    assert not list((here / "MIA_RESULTS").iterdir())
+
+
+def test_a_file_that_is_not_there(here, capsys):
+    assert call("pile", "paper") == 1
+    line = last_line(capsys)
+    assert "features_file: given 'pile-pythia-410m.npz', which is not at" in line and "expected an .npz with features" in line
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dataset": "wikitext"},
+        {"features_file": "own.npz"},
+        {"n_texts": 39},
+        {"n_shadow": 9},
+        {"n_targets": 1},
+        {"n_targets": 17},
+        {"set_sizes": []},
+        {"feature_sizes": [7]},
+        {"hidden": []},
+        {"vocabulary": 3},
+        {"n_known": 400},
+        {"alpha": 1.0},
+        {"delta": 0.0},
+        {"epoch": 3},
+    ],
+    ids=str,
+)
+def test_values_that_cannot_be_meant_end_with_one_line(here, capsys, changes):
+    assert call("markov", "smoke", **changes) == 1
+    assert next(iter(changes)) in last_line(capsys)
+    assert not list((here / "MIA_RESULTS").iterdir())
