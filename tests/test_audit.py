@@ -3,11 +3,16 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from mia_lib import audit, lira, metrics, shadow, signals
 from mia_lib.audit.__main__ import main as command
@@ -120,6 +125,37 @@ def test_an_estimator_of_scikit_learn_with_shadow_models():
         audit.observe(target, x, y, member, lambda x, y: LogisticRegression(solver="liblinear").fit(x, y), n_shadow=4)
 
 
+def test_probabilities_of_zero_are_no_outliers():
+    """A forest's 0 means "below one tree in so many": it counts as half the smallest probability that occurs."""
+    rng = np.random.default_rng(0)
+    masks = shadow.bernoulli_masks(17, 500, rng)
+    p = np.clip(np.round(0.6 + 0.15 * masks + 0.15 * rng.normal(size=masks.shape), 1), 0, 1)  # p_y in tenths
+    with np.errstate(divide="ignore"):
+        logits = np.log(np.stack([p, 1 - p], axis=-1))
+    o = audit.Observations(logits[0], np.zeros(500, int), masks[0], logits[1:], masks[1:])
+    phi = np.log((p + 0.05 * (p == 0)) / (1 - p + 0.05 * (p == 1)))
+    expected = metrics.roc(lira.online(phi[0], phi[1:], masks[1:], variance="global"), masks[0])
+    lines = {line["name"]: line for line in audit.run(o).content["attacks"]}
+    assert lines["LiRA, online"]["auc"][0] == pytest.approx(expected.auc, abs=1e-9)
+    assert lines["LiRA, online"]["auc"][0] > 0.7
+
+
+def test_a_frame_with_texts_and_gaps():
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame({"size": rng.normal(size=80), "kind": np.where(rng.random(80) < 0.5, "a", "b")}, index=np.arange(80) + 7)
+    x.loc[9, "size"] = np.nan
+    y, member = np.arange(80) % 2, np.arange(80) < 40
+
+    def fit(x, y):
+        columns = make_column_transformer((OneHotEncoder(), ["kind"]), remainder=SimpleImputer())
+        return make_pipeline(columns, LogisticRegression()).fit(x, y)
+
+    o = audit.observe(fit(x[member], y[member]), x, pd.Series(y, x.index), pd.Series(member, x.index), fit, n_shadow=4)
+    assert o.features.shape == (80, 4) and o.features[2].tolist()[0] == 0 and o.features[:, 3].sum() == 1
+    with pytest.raises(ValueError, match="n_shadow: given 5, expected an even number"):
+        audit.observe(fit(x[member], y[member]), x, y, member, fit, n_shadow=5)
+
+
 def test_a_class_that_a_shadow_model_never_saw():
     x, y = np.arange(40.0)[:, None], np.array(["a", "b", "c", "c"] * 10)
     y[:2] = "a", "b"
@@ -166,6 +202,71 @@ def test_files_and_command(tmp_path, capsys):
     assert {line["value"] for line in content["slices"] if line["column"] == "side"} == {"left", "right"}
     assert command([str(tmp_path / "nothing.npz"), "--check"]) == 1
     assert "path: given" in capsys.readouterr().err
+
+
+def test_check_reads_every_number_and_says_what_is_permitted(tmp_path, capsys):
+    o = world(n_shadow=8)
+    assert command([str(save(tmp_path, o)), "--check"]) == 0
+    said = capsys.readouterr().out
+    assert "LiRA, online: possible" in said
+    broken = o.shadow_logits.copy()
+    broken[3, 7, 1] = np.nan
+    for name, array in (("shadow_logits", broken), ("features", np.full((400, 2), np.inf))):
+        assert command([str(save(tmp_path, o, **{name: array})), "--check"]) == 1
+        assert f"error: {name}: given" in capsys.readouterr().err
+    few = world(n_shadow=8)
+    mask = few.shadow_member.copy()
+    mask[:, :3] = True
+    mask[0, :3] = False
+    o = audit.Observations(few.logits, few.labels, few.member, few.shadow_logits, mask)
+    assert dict(audit.permits(o))["LiRA, online"] == "two OUT shadow models for every record, 3 have fewer"
+
+
+def test_fewer_shadow_models_find_less():
+    o = world(n=1000, n_shadow=64, gain=1.0)
+    content = audit.run(o).content
+    fewer = content["resolution"]["fewer"]
+    assert [line[0] for line in fewer] == [4, 8, 16, 32, 64]
+    assert fewer[-1][1][0] > fewer[0][1][0]
+    everything = next(line["auc"] for line in content["attacks"] if line["name"] == "LiRA, online")
+    assert fewer[-1][1] == pytest.approx(everything, abs=1e-9)  # 64 of 64: the same fits, the models in another order
+
+
+WATCHED = """
+import resource, sys
+from pathlib import Path
+from mia_lib.audit.__main__ import main
+assert main(sys.argv[1:]) == 0
+if Path("/proc/self/status").exists():  # Linux counts the size of the process that started this one into ru_maxrss
+    print(1024 * int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]))
+else:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+"""
+
+
+def test_shadow_outputs_and_features_in_a_folder_are_never_held_whole(tmp_path):
+    """Beyond a small audit, the pages of the mapped files themselves and little more: a float32 copy of them would fail."""
+    used = []
+    for n_shadow, n, n_classes, width in ((4, 400, 100, 10), (80, 10_000, 100, 10_000)):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        rng = np.random.default_rng(0)
+        np.save(folder / "labels.npy", np.arange(n) % n_classes)
+        np.save(folder / "member.npy", rng.random(n) < 0.5)
+        np.save(folder / "shadow_member.npy", shadow.half_masks(n_shadow, n, rng))
+        np.save(folder / "logits.npy", rng.standard_normal((n, n_classes), dtype=np.float32))
+        shape = (n_shadow, n, n_classes)
+        outputs = np.lib.format.open_memmap(folder / "shadow_logits.npy", "w+", np.float32, shape)
+        for row in outputs:
+            row[:] = rng.standard_normal((n, n_classes), dtype=np.float32)
+        features = np.lib.format.open_memmap(folder / "features.npy", "w+", np.uint8, (n, width))
+        features[:] = rng.integers(0, 2, (n, 1), dtype=np.uint8)
+        outputs.flush(), features.flush()
+        command = [sys.executable, "-c", WATCHED, str(folder), "-o", str(folder / "report")]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+        used.append(int(run.stdout.split()[-1]))
+        mapped = outputs.nbytes + features.nbytes
+    assert used[1] - used[0] < mapped + 0.9 * outputs.nbytes
 
 
 def test_the_module_runs(tmp_path):

@@ -49,6 +49,9 @@ def test_there_are_files_of_every_scale():
     [
         ("dataset", "digitz"),
         ("model", "lstm"),
+        ("model", "forest"),
+        ("mixtures", [1.5]),
+        ("text_length", 0),
         ("n_targets", 1),
         ("n_permutations", 5),
         ("draws", 0),
@@ -60,7 +63,6 @@ def test_there_are_files_of_every_scale():
         ("learned", ["logits"]),
         ("defences", ["dropout"]),
         ("label_noise", 1.0),
-        ("temperature", 0.0),
         ("epsilon", 0.0),
         ("alpha", 1.0),
         ("delta", 0.0),

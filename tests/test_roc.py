@@ -193,12 +193,22 @@ def test_nonmembers_needed(fpr, purpose, n):
     assert stats.binom.pmf(0, n, fpr) <= level < stats.binom.pmf(0, n - 1, fpr)
 
 
-@pytest.mark.parametrize(
-    ("options", "name"), [({"fpr": 0}, "fpr"), ({"delta": 1}, "delta"), ({"purpose": "x"}, "purpose")]
-)
+@pytest.mark.parametrize(("options", "name"), [({"fpr": 0}, "fpr"), ({"delta": 1}, "delta"), ({"purpose": "x"}, "purpose")])
 def test_nonmembers_needed_refuses(options, name):
     with pytest.raises(ValueError, match=f"^{name}: given "):
         metrics.n_nonmembers_needed(**{"fpr": 0.1, **options})
+
+
+@pytest.mark.parametrize(("tpr", "fpr", "delta"), [(0.02, 0.01, 0.05), (0.1, 0.01, 0.05), (1.0, 0.5, 0.2), (0.3, 0.2, 0.01)])
+def test_members_needed(tpr, fpr, delta):
+    """The first n at which a binomial tail says that guessing would hardly find round(tpr n) of n members."""
+    n = 1
+    while not stats.binom.sf(np.round(tpr * n) - 1, n, fpr) < delta / 4:
+        n += 1
+    assert metrics.n_members_needed(tpr, fpr, delta) == n
+    for bad in ({"tpr": 0.01, "fpr": 0.01}, {"tpr": 1.1, "fpr": 0.01}, {"tpr": 0.5, "fpr": 0.0}):
+        with pytest.raises(ValueError, match="given "):
+            metrics.n_members_needed(**bad)
 
 
 @pytest.mark.simulation

@@ -159,10 +159,54 @@ def test_level_of_the_learned_kernel():
     assert low <= rejections <= high
 
 
+def test_power_curve_is_the_literal_loop():
+    """Every p-value again by cutting permuted sets out of the matrix, from the same random numbers."""
+    rng = np.random.default_rng(0)
+    member, pooled = rng.random(40) < 0.4, rng.normal(size=(40, 2))
+    pooled[member] += 0.8
+    gram = two_sample.gaussian_kernel(pooled, pooled, 1.0)
+    shares, size, asked = [0.0, 0.26, 1.0], 8, []
+
+    def kernel(records):
+        asked.append(records)
+        return gram[np.ix_(records, records)]
+
+    found = two_sample.power_curve(kernel, member, size, shares, 5, 39, np.random.default_rng(3))
+    assert found.shape == (3, 5) and len(asked) == 15
+    again, expected = np.random.default_rng(3), []
+    for share in shares:
+        for _ in range(5):
+            count = round(share * size)
+            outside = again.choice(np.flatnonzero(~member), 2 * size - count, replace=False)
+            s_y = np.append(again.choice(np.flatnonzero(member), count, replace=False), outside[size:])
+            records = np.append(outside[:size], again.permutation(s_y))
+            orders = again.permuted(np.tile(np.arange(16), (39, 1)), axis=1)
+            values = [
+                literal_mmd2(*(gram[np.ix_(a, b)] for a, b in ((x, x), (y, y), (x, y))))
+                for x, y in ((records[order[:8]], records[order[8:]]) for order in (np.arange(16), *orders))
+            ]
+            expected.append(np.mean(np.array(values) >= values[0] - 1e-12))
+    np.testing.assert_allclose(found.ravel(), expected, atol=1e-12)
+    for records, count in zip(asked, np.repeat([0, 2, 8], 5)):
+        assert len(set(records)) == 16 and member[records[:8]].sum() == 0 and member[records[8:]].sum() == count
+
+
+@pytest.mark.simulation
+def test_power_curve_holds_its_level_and_rises():
+    rng = np.random.default_rng(0)
+    member, score = np.arange(400) < 100, rng.normal(size=400) + np.repeat([2.0, 0.0], [100, 300])
+    gram = two_sample.gaussian_kernel(score, score, 1.0)
+    p = two_sample.power_curve(lambda r: gram[np.ix_(r, r)], member, 40, [0.0, 0.2, 0.6], 400, 99, rng)
+    rejected = (p <= 0.05).sum(axis=1)
+    low, high = stats.binom.ppf([0.0005, 0.9995], 400, 0.05)
+    assert low <= rejected[0] <= high < rejected[1] < rejected[2]
+
+
 def test_gradient_of_the_criterion_is_its_finite_difference():
     x, y = sets(12, 12, shift=0.4)
+    one, other = slice(0, 12), slice(12, 24)
     squares = [kernels.squared_distances(z, z) for z in (np.concatenate([x, y])[:, :1] ** 3, np.concatenate([x, y]))]
-    pairs = [[torch.from_numpy(d[a, b]) for d in squares] for a, b in hr_mmd._pairs_of_halves(12)]
+    pairs = [[torch.from_numpy(d[a, b]) for d in squares] for a, b in ((one, one), (other, other), (one, other))]
     free = torch.tensor([-1.0, 0.3, 0.8], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda f: hr_mmd.criterion(f, pairs, 1e-8), (free,))
     epsilon, widths = 1 / (1 + np.exp(1.0)), np.exp([0.3, 0.8])
@@ -230,6 +274,10 @@ def test_repeated_test_draws_from_the_pool():
         (lambda: two_sample.HrMmd().fit(np.ones(9), np.arange(9), np.ones(9), np.arange(9)), "rep_x, rep_y: given records"),
         (lambda: two_sample.HrMmd().fit(*[np.arange(5.0)] * 2, *[np.arange(6.0)] * 2), "rep_y: given 6 records"),
         (lambda: two_sample.HrMmd().fit(*[np.arange(3.0)] * 4), "rep_x: given 3 records"),
+        (lambda: two_sample.power_curve(len, np.ones(9), 2, [0.5]), "member: given float64"),
+        (lambda: two_sample.power_curve(len, np.arange(9) < 3, 5, [0.5]), "member: given 6 non-members, expected at least 8"),
+        (lambda: two_sample.power_curve(len, np.arange(90) < 3, 5, [1.0]), "member: given 3 members, expected at least 5"),
+        (lambda: two_sample.power_curve(len, np.arange(9) < 3, 2, [1.5]), "shares: given"),
         (lambda: two_sample.repeat_test(None, [0], [0], [0], [0]), "test: given NoneType"),
     ],
 )

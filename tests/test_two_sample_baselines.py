@@ -7,7 +7,7 @@ from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
 from mia_lib import signals, two_sample
-from mia_lib.two_sample import baselines
+from mia_lib.two_sample import fitting
 
 SPLIT = ("optimized_kernel_test", "deep_feature_test", "mean_embedding_test", "characteristic_function_test", "classifier_test")
 FAST = {"deep_feature_test": {"n_steps": 20}, "classifier_test": {"hidden": (8,)}}
@@ -56,7 +56,7 @@ def test_optimised_bandwidth_beats_a_bad_start():
 
 def test_mean_embedding_statistic_is_its_formula(monkeypatch):
     x_train, y_train, x, y = halves(0.5, n=30)
-    monkeypatch.setattr(baselines, "_ascend", lambda *arguments: None)  # locations stay at their start
+    monkeypatch.setattr(fitting, "ascend", lambda *arguments: None)  # locations stay at their start
     found = two_sample.mean_embedding_test(x_train, y_train, x, y, 3, rng=np.random.default_rng(2))
     pooled = np.concatenate([x_train, y_train])
     center, spread = pooled.mean(0), pooled.std(0)
@@ -72,7 +72,7 @@ def test_mean_embedding_statistic_is_its_formula(monkeypatch):
 
 def test_characteristic_function_statistic_is_its_formula(monkeypatch):
     x_train, y_train, x, y = halves(0.5, n=40)
-    monkeypatch.setattr(baselines, "_ascend", lambda *arguments: None)
+    monkeypatch.setattr(fitting, "ascend", lambda *arguments: None)
     found = two_sample.characteristic_function_test(x_train, y_train, x, y, 2, rng=np.random.default_rng(2))
     pooled = np.concatenate([x_train, y_train])
     center, spread = pooled.mean(0), pooled.std(0)

@@ -7,10 +7,10 @@ figures and says what may be concluded, `report` writes it down. ``python -m mia
 Taught in book/audit.ipynb.
 """
 
-from mia_lib.audit.conduct import run
+from mia_lib.audit.conduct import permits, run
 from mia_lib.audit.files import describe, load
 from mia_lib.audit.from_model import observe
 from mia_lib.audit.observations import Observations
 from mia_lib.audit.report import Report
 
-__all__ = ["Observations", "Report", "describe", "load", "observe", "run"]
+__all__ = ["Observations", "Report", "describe", "load", "observe", "permits", "run"]

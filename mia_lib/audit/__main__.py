@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from mia_lib.audit.conduct import run
+from mia_lib.audit.conduct import permits, run
 from mia_lib.audit.files import describe, load, schema
 
 
@@ -18,7 +18,7 @@ def main(arguments=None):
     )
     parser.add_argument("file", type=Path)
     parser.add_argument("-o", "--output", type=Path, help="REPORT: writes REPORT.html, REPORT.md and REPORT.json")
-    parser.add_argument("--check", action="store_true", help="only check the file and say what it holds")
+    parser.add_argument("--check", action="store_true", help="only check the file and say what it permits")
     parser.add_argument("--prior", type=float, default=0.5, help="Pr(member) of a record in question (default 0.5)")
     parser.add_argument("--delta", type=float, default=0.05, help="1 minus the level of intervals (default 0.05)")
     parser.add_argument("--seed", type=int, default=0)
@@ -29,7 +29,10 @@ def main(arguments=None):
         for name, what in describe(observations):
             print(f"{name:<16} {what}")
         if given.check:
-            print("the file can be audited")
+            print()
+            for name, lacks in permits(observations):
+                print(f"{name}: {'possible' if lacks is None else f'needs {lacks}'}")
+            print("\nthe file can be audited")
             return 0
         if given.output is None:
             parser.error("-o REPORT is needed, or --check")

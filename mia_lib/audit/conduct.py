@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from mia_lib import bayes, checks, metrics, risk_score, signals, two_sample
+from mia_lib import bayes, checks, lira, metrics, risk_score, signals, two_sample
 from mia_lib.audit import blind
 from mia_lib.audit.files import describe
-from mia_lib.audit.methods import METHODS
-from mia_lib.audit.observations import ASSIGNMENTS, Observations
+from mia_lib.audit.methods import METHODS, lira_options
+from mia_lib.audit.observations import ASSIGNMENTS, Observations, finite_rows
 from mia_lib.audit.report import Report
 from mia_lib.audit.view import View
 
@@ -16,6 +16,7 @@ TOP = 10  # most exposed records
 SLICE = 20  # members, and non-members, without which a slice has no figures
 MOST_VALUES = 12  # values of a column of whole numbers or texts that are shown
 SET = 500  # records of a set in the set-level test
+TIMES = (2, 5)  # a true-positive rate this many times the false-positive rate, for which members are counted
 GUESSED = 0.2  # share of the records that the one-run bound guesses
 
 
@@ -59,28 +60,59 @@ def run(observations, prior=0.5, delta=0.05, seed=0):
     prior, delta, seed = checks.prior(prior), checks.delta(delta), checks.integer("seed", seed, 0)
     rng = lambda place: np.random.default_rng([seed, place])  # noqa: E731  each part draws for itself
     o, view = observations, View(observations, _left_out(observations))
+    view.read()
     scores, table = _attacks(view, o.member, delta, rng(1))
-    first = next(iter(scores))
+    first, blinds = next(iter(scores)), blind.baselines(o, rng(0))
     content = {
         "given": [list(line) for line in describe(o)],
         "assignment": ASSIGNMENTS[o.assignment],
         "settings": {"prior": prior, "delta": delta, "seed": seed},
         "counts": {"records": o.n, "members": int(o.member.sum()), "non-members": int((~o.member).sum()),
                    "classes": o.n_classes, "shadow models": view.n_shadow},
-        "blind": [[what, *_three(curve.auc_interval(delta))] for what, curve in blind.baselines(o, rng(0))],
+        "blind": [[what, *_three(curve.auc_interval(delta / len(blinds)))] for what, curve in blinds],
         "attacks": table,
         "first": first,
         "advantage": _advantages(scores, o, prior, delta, rng(2)),
         "metrics": _metrics(scores[first], o.member, prior, delta, rng(3)),
-        "risk score": _risk_score(view, o.member, prior, delta, rng(4)),
         "set": _set_test(o, rng(5)),
         "epsilon": _epsilon(scores[first], o, delta),
-        "resolution": _resolution(int((~o.member).sum()), view, delta),
+        "resolution": _resolution(o.member, view, delta),
         "slices": _slices(scores[first], o, delta),
-        "exposed": _exposed(scores, o, prior, delta),
     }  # fmt: skip
+    content["risk score"], risks = _risk_score(view, o.member, prior, delta, rng(4))
+    content["exposed"] = _exposed(scores, risks, o, prior, delta)
     content["summary"] = _summary(content, o)
     return Report(content)
+
+
+def permits(observations):
+    """Read every number once, and say which attacks the observations permit.
+
+    Parameters
+    ----------
+    observations : Observations
+
+    Returns
+    -------
+    list of (str, str or None)
+        Each attack and what it lacks, None where it is possible.
+
+    Raises
+    ------
+    ValueError
+        A number that no attack could use; the message names the array.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> permits(Observations(rng.normal(size=(40, 3)), rng.integers(3, size=40), np.arange(40) < 20))[0]
+    ('LiRA, online', 'shadow models on the same records')
+    """
+    view = View(observations)
+    view.read()
+    if observations.features is not None:
+        finite_rows("features", observations.features)
+    return [(method.name, method.lacks(view)) for method in METHODS]
 
 
 def _left_out(o):
@@ -144,23 +176,24 @@ def _metrics(score, member, prior, delta, rng):
 
 
 def _risk_score(view, member, prior, delta, rng):
-    """Privacy risk scores from the first shadow model, and how well calibrated they are."""
+    """Privacy risk scores from the first shadow model and how well calibrated they are; and the scores, if any."""
     if view.n_shadow == 0:
-        return {"lacks": "shadow models"}
+        return {"lacks": "shadow models"}, None
     logits, shadow_member, labels = view.shadow_outputs(1)
     missing = sorted(set(view.labels.tolist()) - set(labels.tolist()))
     if missing:
-        return {"lacks": f"class {missing[0]} among the shadow model's records"}
+        return {"lacks": f"class {missing[0]} among the shadow model's records"}, None
     target = signals.modified_entropy(view.logits, view.labels)
     shadow = signals.modified_entropy(logits[0], labels)
     try:
         score = risk_score.privacy_risk_score(target, view.labels, shadow, labels, shadow_member[0], prior)
     except ValueError as reason:
-        return {"lacks": f"what the risk score needs ({reason})"}
+        return {"lacks": f"what the risk score needs ({reason})"}, None
     found = risk_score.calibration(score, member, prior, delta=delta, rng=rng)
-    return {"lacks": None, "rmse": float(found.rmse), "noise floor": float(found.noise_floor),
-            "noise limit": float(found.noise_limit), "above 0.9": float((score > 0.9).mean()),
-            "curve": np.stack([found.score, found.fraction, found.low, found.high, found.count], axis=1).tolist()}  # fmt: skip
+    curve = np.stack([found.score, found.fraction, found.low, found.high, found.count], axis=1).tolist()
+    figures = {"rmse": found.rmse, "noise floor": found.noise_floor, "noise limit": found.noise_limit}
+    figures = {name: float(value) for name, value in figures.items()}
+    return {"lacks": None, **figures, "above 0.9": float((score > 0.9).mean()), "curve": curve}, score
 
 
 def _set_test(o, rng):
@@ -169,13 +202,16 @@ def _set_test(o, rng):
         return {"lacks": "a random split: any other difference between the groups would be called membership"}
     inside, outside = (rng.permutation(np.flatnonzero(side)) for side in (o.member, ~o.member))
     size = min(len(inside), len(outside), 2 * SET) // 2
-    logits = np.asarray(o.logits[0] if o.logits.ndim == 3 else o.logits, dtype=float)
-    logits = np.nan_to_num(logits, neginf=-1e3) if o.representation is None else o.representation
-    raw = np.asarray(logits if o.features is None else o.features, dtype=float).reshape(o.n, -1)
-    parts = [rows[cut] for rows in (outside, inside) for cut in (slice(0, size), slice(size, 2 * size))]
+    rows = np.concatenate([outside[: 2 * size], inside[: 2 * size]])
+    outputs = o.logits[0] if o.logits.ndim == 3 else o.logits
+    # Only these records are read: there may be many more, memory-mapped.
+    seen = np.asarray((outputs if o.representation is None else o.representation)[rows], dtype=float)
+    seen = np.nan_to_num(seen, neginf=-1e3) if o.representation is None else seen
+    raw = seen if o.features is None else blind.inputs(o.features, rows, rng).astype(float)
+    parts = np.arange(4 * size).reshape(4, size)  # of non-members a half to fit and a half to test, then of members
     try:
-        test = two_sample.HrMmd(n_steps=50, rng=rng).fit(logits[parts[0]], raw[parts[0]], logits[parts[2]], raw[parts[2]])
-        found = test.test(logits[parts[1]], raw[parts[1]], logits[parts[3]], raw[parts[3]])
+        test = two_sample.HrMmd(n_steps=50, rng=rng).fit(seen[parts[0]], raw[parts[0]], seen[parts[2]], raw[parts[2]])
+        found = test.test(seen[parts[1]], raw[parts[1]], seen[parts[3]], raw[parts[3]])
     except ValueError as reason:
         return {"lacks": f"records that differ ({reason})"}
     return {"lacks": None, "p": float(found.p_value), "records": size,
@@ -194,12 +230,21 @@ def _epsilon(score, o, delta):
             "most": float(bayes.epsilon_lower_bound_one_run(2 * half, 2 * half, delta))}  # fmt: skip
 
 
-def _resolution(n_out, view, delta):
-    lines = []
+def _resolution(member, view, delta):
+    """What a claim at each false-positive rate takes, and the first attack with fewer shadow models."""
+    n_in, lines, fewer = int(member.sum()), [], []
     for fpr in FPRS:
-        needed = (metrics.n_nonmembers_needed(fpr, delta, purpose) for purpose in ("certify", "interval"))
-        lines.append([fpr, n_out, *needed])
-    return {"floor": 1 / n_out, "lines": lines, "shadow models": view.n_shadow}
+        outside = [metrics.n_nonmembers_needed(fpr, delta, purpose) for purpose in ("certify", "interval")]
+        inside = [metrics.n_members_needed(times * fpr, fpr, delta) for times in TIMES]
+        lines.append([fpr, int(member.size - n_in), *outside, n_in, *inside])
+    if view.same_records and min(view.counts) >= 2:
+        n_models = 4
+        while n_models <= 2 * min(view.counts):
+            signal, mask = view.fewer_models(n_models)
+            curve = metrics.roc(lira.online(view.all_phi, signal, mask, **lira_options(n_models)), member)
+            fewer.append([n_models, _three(curve.auc_interval(delta)), _three(curve.tpr_at(FPRS[0], delta))])
+            n_models *= 2
+    return {"floor": 1 / (member.size - n_in), "lines": lines, "shadow models": view.n_shadow, "fewer": fewer}
 
 
 def _slices(score, o, delta):
@@ -225,16 +270,17 @@ def _slices(score, o, delta):
     return lines
 
 
-def _exposed(scores, o, prior, delta):
+def _exposed(scores, risks, o, prior, delta):
     """The members that the first attack is surest of, with all their scores and the limits of their risk."""
     name = next(iter(scores))
+    shown = scores if risks is None else scores | {"Privacy risk score": risks}
     query = bayes.Histogram(scores[name][o.member], scores[name][~o.member], prior, _edges(scores[name]))
     rows = np.flatnonzero(o.member)
     rows = rows[np.argsort(-scores[name][rows], kind="stable")][:TOP]
     low, high = query.risk_interval(scores[name][rows], delta)
     risk = query.risk(scores[name][rows])
     return [{"record": int(i), "label": int(o.labels[i]), "risk": [float(f), float(a), float(b)],
-             "scores": {attack: float(score[i]) for attack, score in scores.items()}}
+             "scores": {attack: float(score[i]) for attack, score in shown.items()}}
             for i, f, a, b in zip(rows, risk, low, high)]  # fmt: skip
 
 
@@ -254,6 +300,8 @@ def _summary(content, o):
         said.append(f"A classifier that never saw the model separates the groups with AUC {most[1]:.3f} "
                     f"({most[2]:.3f} to {most[3]:.3f}) from {most[0]}.")  # fmt: skip
     if most and most[2] > 0.5:
+        if o.assignment != "given":
+            said.append("If chance decided who is a member, as was said, that is rare: see whether it did.")
         said.append("So members and non-members differ by themselves. What an attack finds up to this figure is no evidence "
                     "about the model.")  # fmt: skip
         if low > most[3]:

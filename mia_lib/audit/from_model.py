@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import torch
 
 from mia_lib import checks, progress, shadow
@@ -19,7 +20,7 @@ def observe(predict, x, y, member, fit=None, n_shadow=16, columns=None, assignme
     predict : estimator, torch.nn.Module or callable
         An estimator is asked for `predict_proba`, a network for its outputs in evaluation mode, a callable for an array
         (n, K): rows that are nonnegative and sum to 1 are taken for probabilities, all else for logits.
-    x : array (n, ...)
+    x : array (n, ...) or pandas.DataFrame
         Records as the model takes them.
     y : array (n,)
         Right classes: 0 ... K - 1, or, for an estimator, any of its `classes_`.
@@ -40,7 +41,7 @@ def observe(predict, x, y, member, fit=None, n_shadow=16, columns=None, assignme
     Returns
     -------
     Observations
-        With the records as `features`.
+        With the records as `features`; of a frame or an array of objects, texts as 0/1 columns and missing numbers marked.
 
     Raises
     ------
@@ -66,7 +67,7 @@ def observe(predict, x, y, member, fit=None, n_shadow=16, columns=None, assignme
     >>> seen.shadow_logits.shape
     (4, 80, 2)
     """
-    x, y = np.asarray(x), np.asarray(y)
+    x, y = x if hasattr(x, "iloc") else np.asarray(x), np.asarray(y)
     classes = getattr(predict, "classes_", None)
     labels = y
     if classes is not None:
@@ -78,14 +79,27 @@ def observe(predict, x, y, member, fit=None, n_shadow=16, columns=None, assignme
     shadow_logits = masks = None
     if fit is not None:
         n_shadow = checks.integer("n_shadow", n_shadow, 4)
+        if n_shadow % 2:
+            checks.fail("n_shadow", str(n_shadow), "an even number")
         masks = shadow.half_masks(n_shadow, len(x), checks.generator(rng))
         shadow_logits = np.empty((n_shadow, *logits.shape), np.float32)
         for s in progress.bar(range(n_shadow), "shadow models"):
-            model = fit(x[masks[s]], y[masks[s]])
+            model = fit(x.iloc[masks[s]] if hasattr(x, "iloc") else x[masks[s]], y[masks[s]])
             if s == 0:
                 _compare(predict, model)
             shadow_logits[s] = _answers("fit", model, x, logits.shape[1], classes)
-    return Observations(logits, labels, member, shadow_logits, masks, features=x, columns=columns, assignment=assignment)
+    return Observations(
+        logits, labels, member, shadow_logits, masks, features=_numbers(x), columns=columns, assignment=assignment
+    )
+
+
+def _numbers(x):
+    """Records as numbers, for the blind baseline."""
+    if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
+        return x
+    table = pd.get_dummies(pd.DataFrame(x).infer_objects(), dtype=np.float64)
+    missing = table.isna()
+    return np.concatenate([table.fillna(0.0), missing.loc[:, missing.any()]], axis=1, dtype=np.float64)
 
 
 def _answers(name, model, x, n_classes, classes):

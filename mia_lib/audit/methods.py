@@ -13,6 +13,7 @@ from scipy import special
 from mia_lib import attacks, lira, signals
 
 THRESHOLD_MODELS = 8  # shadow models whose answers are pooled to fit thresholds
+LEARNED, EPOCHS = 5_000, 30  # of these answers, how many teach the network, and how often it sees each
 PER_EXAMPLE = 64  # shadow models from which on LiRA fits a spread to each record by itself (Carlini et al. 2022, Fig. 9)
 RMIA_SLOPE = 0.3  # a of the offline attack: how much more a record is believed on average than by OUT models
 NO_SHADOW = "shadow models"
@@ -48,7 +49,11 @@ def _few(view, sides):
     if not view.same_records:
         return SAME
     short = [("IN", "OUT")[side] for side in sides if view.counts[side] < 2]
-    return f"two {' and two '.join(short)} shadow models for every record" if short else None
+    if not short:
+        return None
+    inside = np.count_nonzero(view.shadow_member, axis=0)
+    fewest = np.minimum.reduce([(inside, view.n_shadow - inside)[side] for side in sides])
+    return f"two {' and two '.join(short)} shadow models for every record, {(fewest < 2).sum():,} have fewer"
 
 
 def _correct(view, rng):
@@ -70,14 +75,31 @@ def _class_thresholds(view, rng):
     return -signals.modified_entropy(view.logits, view.labels) - threshold[view.labels]
 
 
-def lira_options(view):
-    """Spread and center of the Gaussians, by the number of shadow models alone."""
-    return {"variance": "per-example" if view.n_shadow >= PER_EXAMPLE else "global"}
+def _learned(view, rng):
+    """A network that reads probabilities and label (Song and Mittal, section 2.2.1), taught by shadow models."""
+    logits, member, labels = view.shadow_outputs(THRESHOLD_MODELS)
+    n_models, n_records = member.shape
+    rows = rng.choice(member.size, min(member.size, LEARNED), replace=False)
+    model, record = np.divmod(np.sort(rows), n_records)
+    return attacks.label_network(view.logits, view.labels, logits[model, record], labels[record], member[model, record],
+                                 epochs=EPOCHS, rng=rng)  # fmt: skip
+
+
+def _no_teachers(view):
+    if view.n_shadow == 0:
+        return NO_SHADOW
+    missing = sorted(set(view.labels.tolist()) - set(view.shadow_labels.tolist()))
+    return f"shadow models' records of class {missing[0]}" if missing else None
+
+
+def lira_options(n_models):
+    """The spread of the Gaussians, by the number of shadow models alone."""
+    return {"variance": "per-example" if n_models >= PER_EXAMPLE else "global"}
 
 
 def _lira(attack):
     def score(view, rng):
-        return attack(view.all_phi, view.shadow_all_phi, view.shadow_member, **lira_options(view))
+        return attack(view.all_phi, view.shadow_all_phi, view.shadow_member, **lira_options(view.n_shadow))
 
     return score
 
@@ -86,19 +108,35 @@ def _calibrated(view, rng):
     return attacks.difficulty_calibration(view.phi, view.shadow_phi, view.shadow_member)
 
 
-def _rmia(view, rng):
-    """RMIA from OUT models alone; log p_y is log expit of the logit-scaled confidence."""
-    return attacks.rmia(special.log_expit(view.phi), special.log_expit(view.shadow_phi), view.shadow_member, slope=RMIA_SLOPE)
+def _midpoint(view, rng):
+    return attacks.midpoint(view.phi, view.shadow_phi, view.shadow_member)
+
+
+def _reference_quantile(view, rng):
+    return attacks.reference_quantile(view.phi, view.shadow_phi, view.shadow_member)
+
+
+def _rmia(slope):
+    """RMIA; log p_y is log expit of the logit-scaled confidence."""
+
+    def score(view, rng):
+        return attacks.rmia(special.log_expit(view.phi), special.log_expit(view.shadow_phi), view.shadow_member, slope=slope)
+
+    return score
 
 
 # From the strongest to the weakest by what is known of them: the first that the observations permit is the one that
 # slices, exposed records and the bound of epsilon are read from. That choice is made before any score is seen.
 METHODS = (
     Method("LiRA, online", "shadow models trained with and without the record", _no_gaussians, _lira(lira.online)),
+    Method("RMIA, online", "shadow models trained with and without the record", _no_gaussians, _rmia(None)),
+    Method("Midpoint", "shadow models trained with and without the record", _no_gaussians, _midpoint),
     Method("LiRA, offline", "shadow models trained without the record", _no_out_models, _lira(lira.offline)),
-    Method("RMIA, offline", "shadow models trained without the record", _no_out_models, _rmia),
+    Method("RMIA, offline", "shadow models trained without the record", _no_out_models, _rmia(RMIA_SLOPE)),
     Method("Calibrated confidence", "shadow models trained without the record", _no_out_models, _calibrated),
+    Method("Reference quantile", "shadow models trained without the record", _no_out_models, _reference_quantile),
     Method("Modified entropy, class thresholds", "shadow models, on any records", _no_shadow, _class_thresholds),
+    Method("Learned network", "shadow models, on any records", _no_teachers, _learned),
     Method("LOSS", "the outputs", _nothing, lambda view, rng: attacks.loss(view.logits, view.labels)),
     Method("Modified entropy", "the outputs", _nothing,
            lambda view, rng: -signals.modified_entropy(view.logits, view.labels)),

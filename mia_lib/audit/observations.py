@@ -7,6 +7,7 @@ import numpy as np
 from mia_lib import checks
 
 LEAST = 10  # members, and non-members, below which no figure of a report would say anything
+BLOCK = 1 << 20  # numbers that are looked at together
 ASSIGNMENTS = {
     "given": "members and non-members are as they came: nothing says that chance decided which is which",
     "random": "chance decided who is a member: one pool of records, a random part of it trained the model",
@@ -88,7 +89,11 @@ class Observations:
                 checks.fail("assignment", f"'coins' with {members} members of {self.n}", "about half, or 'random'")
         self._check_shadow(put)
         if self.representation is not None:
-            put("representation", checks.real_array("representation", self.representation, shape=(self.n, None)))
+            representation = _numeric("representation", self.representation)
+            if representation.ndim != 2 or len(representation) != self.n or representation.size == 0:
+                checks.fail("representation", f"shape {representation.shape}", f"shape ({self.n}, d)")
+            finite_rows("representation", representation)
+            put("representation", representation)
         if self.features is not None:
             features = _numeric("features", self.features)
             if features.ndim < 2 or len(features) != self.n or features.size == 0:
@@ -154,6 +159,14 @@ def _numeric(name, value):
     if array.dtype.kind not in "fiub":
         checks.fail(name, f"an array of dtype {array.dtype}", "a numeric array")
     return array
+
+
+def finite_rows(name, array):
+    """Raise unless all numbers of an array (n, ...) are finite; it is looked through a block at a time."""
+    step = max(1, BLOCK // array[0].size)
+    bad = sum(int(np.count_nonzero(~np.isfinite(array[start : start + step]))) for start in range(0, len(array), step))
+    if bad:
+        checks.fail(name, f"{bad} entries that are not finite", "finite numbers")
 
 
 def _outputs(name, value, shapes, ndim):

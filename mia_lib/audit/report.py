@@ -91,7 +91,8 @@ def sections(c):
     yield (
         "Blind baseline: how far the groups differ without the model",
         [
-            "An attack must beat these. The features, if given, serve for nothing else but this and the set-level test.",
+            "An attack must beat these. Their intervals hold together. "
+            "The features, if given, serve for nothing else but this and the set-level test.",
             blind if len(blind) > 1 else "Nothing to compare was given.",
         ],
     )
@@ -160,16 +161,20 @@ def sections(c):
         f"{bound['correct']} of {bound['guesses']} guesses right, epsilon at least {bound['bound']:.2f}; "
         f"all right would give {bound['most']:.2f}."
     ]  # fmt: skip
-    needed = [["FPR", "non-members here", "to certify it with zero false positives", "for an interval of the TPR"]]
-    needed += [
-        [_rate(fpr), f"{n:,}", f"{certify:,}", f"{interval:,}"] for fpr, n, certify, interval in c["resolution"]["lines"]
-    ]
-    more = (
-        ""
-        if shadows >= 64
-        else f" With {shadows} shadow models the Gaussians share one spread; from 64 on each record gets its own."
-    )
-    yield "How much more it would take", ["Non-members that a claim about a false-positive rate needs." + more, needed]
+    needed = [["FPR", "non-members here", "to certify it with zero false positives", "for an interval of the TPR",
+               "members here", "to see a TPR of twice this rate", "of five times"]]  # fmt: skip
+    needed += [[_rate(fpr), *(f"{n:,}" for n in rest)] for fpr, *rest in c["resolution"]["lines"]]
+    yield "How many more records it would take", [
+        "Non-members and members that a claim about a false-positive rate needs.", needed,
+    ]  # fmt: skip
+    fewer = [["shadow models", "AUC", "TPR at FPR 10 %"]]
+    fewer += [[f"{n}", _estimate(auc), _estimate(tpr, "{:.1%}")] for n, auc, tpr in c["resolution"]["fewer"]]
+    more = f"With {shadows} the Gaussians share one spread; from 64 on each record gets its own. " if 0 < shadows < 64 else ""
+    yield "How many more shadow models it would take", [
+        f"{more}LiRA, online, with fewer of them, as many IN as OUT for each record. Where the last lines still rise, "
+        "more shadow models would find more.",
+        fewer,
+    ] if len(fewer) > 1 else ["None was given with and without each record."]  # fmt: skip
     rows = [["by", "value", "members", "non-members", "AUC", "TPR at FPR 10 %"]]
     for line in c["slices"]:
         figures = ["too few", ""] if line["auc"] is None else [_estimate(line["auc"]), _estimate(line["tpr"], "{:.1%}")]

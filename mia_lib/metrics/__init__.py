@@ -1,7 +1,7 @@
 """The ROC and what is read off it; the generalized metric family and its thresholds."""
 
 from mia_lib.metrics.family import Metric, accuracy, am, ppv, tnr, tpr, weighted_accuracy
-from mia_lib.metrics.resolution import n_nonmembers_needed
+from mia_lib.metrics.resolution import n_members_needed, n_nonmembers_needed
 from mia_lib.metrics.roc import Roc, roc
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "Roc",
     "accuracy",
     "am",
+    "n_members_needed",
     "n_nonmembers_needed",
     "ppv",
     "roc",

@@ -6,7 +6,7 @@ Taught in book/membership_game.ipynb.
 import numpy as np
 from scipy import stats
 
-from mia_lib import checks
+from mia_lib import checks, intervals
 
 
 def n_nonmembers_needed(fpr, delta=0.05, purpose="certify"):
@@ -48,6 +48,50 @@ def n_nonmembers_needed(fpr, delta=0.05, purpose="certify"):
     purpose = checks.choice("purpose", purpose, ("certify", "interval"))
     level = delta if purpose == "certify" else delta / 4
     return max(1, int(np.ceil(np.log(level) / np.log1p(-fpr))))
+
+
+def n_members_needed(tpr, fpr, delta=0.05):
+    """How many members it takes before a true-positive rate is seen to be above guessing.
+
+    Parameters
+    ----------
+    tpr : float
+        The true-positive rate that the attack has, in (fpr, 1].
+    fpr : float
+        At this false-positive rate, in (0, 1), which is the TPR of guessing.
+    delta : float
+        Of the interval of `Roc.tpr_at`, which gives delta / 4 to the lower limit of the TPR.
+
+    Returns
+    -------
+    int
+        The smallest n whose Clopper-Pearson lower limit exceeds fpr when tpr n members, rounded, are found. The threshold of
+        a real interval is a little stricter, so that somewhat more are needed.
+
+    Raises
+    ------
+    ValueError
+        fpr or delta outside (0, 1), tpr not above fpr.
+
+    Notes
+    -----
+    Taught in book/audit.ipynb.
+
+    Examples
+    --------
+    >>> n_members_needed(0.02, 0.01), n_members_needed(0.1, 0.01)
+    (626, 15)
+    """
+    fpr, delta = checks.number("fpr", fpr, 0, 1, open_low=True, open_high=True), checks.delta(delta)
+    tpr = checks.number("tpr", tpr, fpr, 1, open_low=True)
+    # The limit rises and falls a little with every whole member found, so the sizes are looked through in blocks.
+    start, block = 1, 4096
+    while True:
+        n = np.arange(start, start + block)
+        seen = intervals.clopper_pearson_lower(np.round(tpr * n), n, delta / 4) > fpr
+        if seen.any():
+            return int(n[seen.argmax()])
+        start, block = start + block, min(2 * block, 1 << 20)
 
 
 def fewest_false_positives(n0, fpr, delta):

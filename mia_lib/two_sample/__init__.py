@@ -4,21 +4,15 @@ Taught in book/two_sample.ipynb.
 """
 
 from mia_lib.two_sample.aggregated import aggregate
-from mia_lib.two_sample.baselines import (
-    characteristic_function_test,
-    classifier_test,
-    deep_feature_test,
-    mean_embedding_test,
-    mean_test,
-    median_kernel_test,
-    optimized_kernel_test,
-    t_test,
-)
+from mia_lib.two_sample.feature_tests import characteristic_function_test, mean_embedding_test
 from mia_lib.two_sample.hr_mmd import HrMmd, repeat_test
+from mia_lib.two_sample.kernel_tests import deep_feature_test, median_kernel_test, optimized_kernel_test
 from mia_lib.two_sample.kernels import deep_kernel, gaussian_kernel, median_bandwidth
 from mia_lib.two_sample.mmd import mmd2, mmd2_variance, power_criterion, predicted_power
 from mia_lib.two_sample.permutation import TestResult, permutation_test
+from mia_lib.two_sample.power import power_curve
 from mia_lib.two_sample.representations import layer_outputs, representations
+from mia_lib.two_sample.score_tests import classifier_test, mean_test, t_test
 from mia_lib.two_sample.sets import set_threshold
 
 __all__ = [
@@ -40,6 +34,7 @@ __all__ = [
     "optimized_kernel_test",
     "permutation_test",
     "power_criterion",
+    "power_curve",
     "predicted_power",
     "repeat_test",
     "representations",

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from mia_lib import checks
-from mia_lib.two_sample import kernels, mmd
+from mia_lib.two_sample import fitting, kernels, mmd
 from mia_lib.two_sample.permutation import permutation_test
 
 
@@ -89,15 +89,10 @@ class HrMmd:
         squares = [kernels.squared_distances(z, z) for z in (rep, raw)]
         start = [np.log(kernels.median_square(f"{name}_x, {name}_y", d)) / 2 for name, d in zip(("rep", "raw"), squares)]
         free = torch.tensor([np.log(self.epsilon / (1 - self.epsilon)), *start], dtype=torch.float64, requires_grad=True)
-        blocks = [[torch.from_numpy(d[a, b]) for d in squares] for a, b in _pairs_of_halves(n)]
-        optimizer = torch.optim.Adam([free], lr=self.learning_rate)
-        self.criterion = []
-        for _ in range(self.n_steps):
-            optimizer.zero_grad()
-            value = criterion(free, blocks, self.regularization)
-            (-value).backward()
-            optimizer.step()
-            self.criterion.append(float(value.detach()))
+        pairs = [[torch.from_numpy(z) for z in z_pair] for z_pair in zip(*(fitting.blocks(d, n) for d in squares))]
+        self.criterion = fitting.ascend(
+            [free], lambda: criterion(free, pairs, self.regularization), self.n_steps, self.learning_rate
+        )
         share, rep_width, raw_width = free.detach().numpy()
         self.parameters = {
             "epsilon": float(1 / (1 + np.exp(-share))),
@@ -162,7 +157,7 @@ def repeat_test(test, rep_pool, raw_pool, rep_y, raw_y, n_repeats=100, rng=None)
     -----
     HR-MMD Algorithm 2. The p-values share S_Y: given S_Y their rejections are not draws with probability alpha, even if the
     law is the same. The rate of one S_Y spreads far more than a binomial, and a cut on it is no test. Taught in
-    book/two_sample.ipynb.
+    book/set_evidence.ipynb.
 
     Examples
     --------
@@ -187,13 +182,13 @@ def repeat_test(test, rep_pool, raw_pool, rep_y, raw_y, n_repeats=100, rng=None)
     return p_values
 
 
-def criterion(free, blocks, regularization):
+def criterion(free, pairs, regularization):
     """J of the deep kernel, differentiable in (log-odds of epsilon, log of both bandwidths).
 
     Parameters
     ----------
     free : (3,) tensor
-    blocks : squared distances (of representations, of records) of xx, yy, xy, each (n, n) tensors
+    pairs : squared distances (of representations, of records) of xx, yy, xy, each (n, n) tensors
     regularization : float
 
     Returns
@@ -201,17 +196,8 @@ def criterion(free, blocks, regularization):
     tensor ()
     """
     epsilon, scale = torch.sigmoid(free[0]), -0.5 * torch.exp(-2 * free[1:])
-    xx, yy, xy = (((1 - epsilon) * torch.exp(rep * scale[0]) + epsilon) * torch.exp(raw * scale[1]) for rep, raw in blocks)
-    n = len(xx)
-    statistic = sum(k.sum() - k.diagonal().sum() for k in (xx, yy)) - 2 * (xy.sum() - xy.diagonal().sum())
-    h = xx.mean(1) + yy.mean(1) - xy.mean(1) - xy.mean(0)
-    variance = 4 * ((h**2).mean() - h.mean() ** 2).clamp_min(0)
-    return statistic / (n * (n - 1)) / torch.sqrt(variance + regularization)
-
-
-def _pairs_of_halves(n):
-    x, y = slice(0, n), slice(n, 2 * n)
-    return (x, x), (y, y), (x, y)
+    grams = (((1 - epsilon) * torch.exp(rep * scale[0]) + epsilon) * torch.exp(raw * scale[1]) for rep, raw in pairs)
+    return fitting.criterion(*grams, regularization)
 
 
 def _pooled(name, x, y):

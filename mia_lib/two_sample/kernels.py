@@ -37,7 +37,9 @@ def gaussian_kernel(x, y, bandwidth):
            [0.607]])
     """
     h = checks.number("bandwidth", bandwidth, 0, open_low=True)
-    return np.exp(squared_distances(*_pair("x", x, "y", y)) / (-2 * h**2))
+    squares = squared_distances(*pair("x", x, "y", y))
+    squares /= -2 * h**2
+    return np.exp(squares, out=squares)
 
 
 def deep_kernel(rep_x, raw_x, rep_y, raw_y, epsilon, bandwidth_rep, bandwidth_raw):
@@ -77,9 +79,12 @@ def deep_kernel(rep_x, raw_x, rep_y, raw_y, epsilon, bandwidth_rep, bandwidth_ra
     for name, rep, raw in (("x", rep_x, raw_x), ("y", rep_y, raw_y)):
         if len(rep) != len(raw):
             checks.fail(f"raw_{name}", f"{len(raw)} records", f"{len(rep)} as rep_{name}")
-    rep = gaussian_kernel(*_pair("rep_x", rep_x, "rep_y", rep_y), bandwidth_rep)
-    raw = gaussian_kernel(*_pair("raw_x", raw_x, "raw_y", raw_y), bandwidth_raw)
-    return ((1 - epsilon) * rep + epsilon) * raw
+    rep = gaussian_kernel(*pair("rep_x", rep_x, "rep_y", rep_y), bandwidth_rep)
+    raw = gaussian_kernel(*pair("raw_x", raw_x, "raw_y", raw_y), bandwidth_raw)
+    rep *= 1 - epsilon  # in place: what a kernel of many records costs is moving it
+    rep += epsilon
+    rep *= raw
+    return rep
 
 
 def median_bandwidth(x):
@@ -133,7 +138,7 @@ def squared_distances(x, y):
     squares = (x**2).sum(1)[:, None] + (y**2).sum(1) - 2 * x @ y.T
     np.maximum(squares, 0, out=squares)
     # What is left of equal rows is rounding.
-    squares[squares < 1e-13 * max(float(np.abs(squares).max()), 1e-300)] = 0
+    squares[squares < 1e-13 * max(float(squares.max()), 1e-300)] = 0
     if same:
         np.fill_diagonal(squares, 0)
     return squares
@@ -146,7 +151,8 @@ def flat(name, x):
     return x.reshape(len(x), -1) if x.ndim else checks.fail(name, "a number", "an array with one row per record")
 
 
-def _pair(name_x, x, name_y, y):
+def pair(name_x, x, name_y, y):
+    """Both as `flat` gives them, with equally many features."""
     x, y = flat(name_x, x), flat(name_y, y)
     if x.shape[1] != y.shape[1]:
         checks.fail(name_y, f"{y.shape[1]} features", f"{x.shape[1]} as {name_x}")

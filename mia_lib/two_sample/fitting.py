@@ -1,0 +1,71 @@
+"""What is fitted is fitted on training halves, by climbing a criterion of the power.
+
+Taught in book/two_sample.ipynb.
+"""
+
+import torch
+
+from mia_lib import checks
+from mia_lib.two_sample import kernels, mmd
+
+
+def criterion(k_xx, k_yy, k_xy, regularization=mmd.REGULARIZATION):
+    """``power_criterion`` of tensors: differentiable, and not checked.
+
+    Parameters
+    ----------
+    k_xx, k_yy, k_xy : tensor (n, n)
+    regularization : float
+
+    Returns
+    -------
+    tensor ()
+    """
+    n = len(k_xx)
+    statistic = sum(k.sum() - k.diagonal().sum() for k in (k_xx, k_yy)) - 2 * (k_xy.sum() - k_xy.diagonal().sum())
+    h = k_xx.mean(1) + k_yy.mean(1) - k_xy.mean(1) - k_xy.mean(0)
+    variance = 4 * ((h**2).mean() - h.mean() ** 2).clamp_min(0)
+    return statistic / (n * (n - 1)) / torch.sqrt(variance + regularization)
+
+
+def blocks(pooled, n):
+    """What is within x, within y and between them, of a matrix (n + m, n + m) whose first n records are x."""
+    return pooled[:n, :n], pooled[n:, n:], pooled[:n, n:]
+
+
+def ascend(free, objective, n_steps, learning_rate):
+    """Steps of Adam up the objective; its value before each step.
+
+    Parameters
+    ----------
+    free : list of tensors
+        Changed in place.
+    objective : callable
+        Without arguments, returns a tensor ().
+    n_steps : int
+        At least 0.
+    learning_rate : float
+        Above 0.
+
+    Returns
+    -------
+    list of float
+    """
+    n_steps = checks.integer("n_steps", n_steps, 0)
+    optimizer = torch.optim.Adam(free, lr=checks.number("learning_rate", learning_rate, 0, open_low=True))
+    values = []
+    for _ in range(n_steps):
+        optimizer.zero_grad()
+        value = objective()
+        (-value).backward()
+        optimizer.step()
+        values.append(float(value.detach()))
+    return values
+
+
+def training_halves(x_train, y_train):
+    """Both as (n, features), equally many and at least 4."""
+    x_train, y_train = kernels.pair("x_train", x_train, "y_train", y_train)
+    if len(x_train) != len(y_train) or len(x_train) < 4:
+        checks.fail("y_train", f"{len(y_train)} records against {len(x_train)} in x_train", "equally many, at least 4")
+    return x_train, y_train
