@@ -4,7 +4,9 @@ import dataclasses
 import hashlib
 import json
 
+import nbformat
 import pytest
+import yaml
 from data_archives import git_blob, md5, serve
 from test_risk_scores_notebook import ROOT, cifar100, here, purchase100, run, texas100  # noqa: F401  (here is a fixture)
 
@@ -91,3 +93,14 @@ def test_bad_parameters_end_with_one_line(changes, message, here, capsys):  # no
     line = [line for line in capsys.readouterr().err.splitlines() if line.startswith("run:")][-1]
     assert message in line
     assert not list(here.glob("MIA_RESULTS/*.json"))
+
+
+def test_every_parameter_file_stops_within_its_epochs():
+    defaults = {}
+    cell = next(c for c in nbformat.read(ROOT / "notebooks/defenses.ipynb", 4).cells if "parameters" in c.metadata.get("tags", []))
+    exec(cell.source, defaults)
+    files = sorted((ROOT / "notebooks/parameters").glob("defenses--*.yaml"))
+    assert files
+    for file in files:
+        values = defaults | yaml.safe_load(file.read_text(encoding="utf-8"))
+        assert 2 <= values["n_checkpoints"] <= values["epochs"], file.name
