@@ -97,7 +97,8 @@ def test_bad_parameters_end_with_one_line(changes, message, here, capsys):  # no
 
 def test_every_parameter_file_stops_within_its_epochs():
     defaults = {}
-    cell = next(c for c in nbformat.read(ROOT / "notebooks/defenses.ipynb", 4).cells if "parameters" in c.metadata.get("tags", []))
+    cells = nbformat.read(ROOT / "notebooks/defenses.ipynb", 4).cells
+    cell = next(cell for cell in cells if "parameters" in cell.metadata.get("tags", []))
     exec(cell.source, defaults)
     files = sorted((ROOT / "notebooks/parameters").glob("defenses--*.yaml"))
     assert files
