@@ -55,6 +55,14 @@ def integer(name, value, low=None, high=None):
     return int(value)
 
 
+def widths(name, value):
+    """A sequence of whole numbers of at least 1 as a tuple."""
+    try:
+        return tuple(integer(name, width, 1) for width in value)
+    except TypeError:
+        fail(name, repr(value), "a sequence of widths, such as (128,)")
+
+
 def prior(value, name="prior"):
     """Pr(member), strictly between 0 and 1."""
     return number(name, value, 0, 1, open_low=True, open_high=True)

@@ -14,6 +14,39 @@ from torch import nn
 from mia_lib import checks
 
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU, "sigmoid": nn.Sigmoid}
+DEVICES = ("cpu", "cuda", "auto")
+
+
+def torch_device(device):
+    """The device that a name means.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda", "auto"}
+        "auto": a GPU where torch can use one.
+
+    Returns
+    -------
+    torch.device
+
+    Raises
+    ------
+    ValueError
+        Another name; "cuda" where there is no GPU.
+
+    Notes
+    -----
+    Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> torch_device("cpu")
+    device(type='cpu')
+    """
+    checks.choice("device", device, DEVICES)
+    if device == "cuda" and not torch.cuda.is_available():
+        checks.fail("device", "'cuda' without a GPU that torch can use", "'cpu' or 'auto'")
+    return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
 
 
 def mlp(input_shape, n_classes, hidden=(128,), activation="tanh", dropout=0.0):

@@ -3,7 +3,7 @@
 Both are recipes like `train.Classifier`: call one with tokens, training sets and generators and it returns the weights of
 all models, one array for each layer with the models on the leading axis.
 
-Taught in book/lira.ipynb and book/two_sample.ipynb.
+Run in notebooks/language_model.ipynb and notebooks/hr_mmd.ipynb.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class LstmClassifier:
         Of Adam, at its peak.
     schedule : {"constant", "cosine", "linear"}
         Constant, or falling to 0 over the run.
-    device : {"cpu", "cuda"}
+    device : {"cpu", "cuda", "auto"}
 
     Raises
     ------
@@ -53,7 +53,7 @@ class LstmClassifier:
     -----
     HR-MMD App. G.4 has two layers of 128 units. Layers are named ``embedding``, ``layer1``, ``layer2``, ..., ``summary``
     (what `features` returns) and ``head``; `two_sample.layer_outputs` reads any of them from `network`. The mean leaves
-    padding out, and what a text is filled up with changes nothing. Taught in book/two_sample.ipynb.
+    padding out, and what a text is filled up with changes nothing. Run in notebooks/hr_mmd.ipynb.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class LstmClassifier:
     @property
     def torch_device(self):
         """The device that will be used; ValueError where there is no GPU and one is asked for."""
-        return _device(self)
+        return models.torch_device(self.device)
 
     def __call__(self, x, y, members, rngs):
         """Train k models.
@@ -147,7 +147,7 @@ class LanguageModel:
     -----
     Stands for the GPT-2 of Carlini et al. 2022, section V. Where the library says logits of an example, (n, K), this model
     gives the log-likelihood of each of its T tokens, (n, T): all that `text.sequence_features` needs, and little to store.
-    The first token is predicted from the beginning of the text alone. Taught in book/lira.ipynb.
+    The first token is predicted from the beginning of the text alone. Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -174,7 +174,7 @@ class LanguageModel:
     @property
     def torch_device(self):
         """The device that will be used; ValueError where there is no GPU and one is asked for."""
-        return _device(self)
+        return models.torch_device(self.device)
 
     def __call__(self, x, y, members, rngs):
         """Train k models.
@@ -279,24 +279,15 @@ class _LanguageModel(nn.Module):
 def _check(recipe):
     checks.integer("vocabulary", recipe.vocabulary, 2)
     checks.integer("embedding", recipe.embedding, 1)
-    try:
-        hidden = tuple(checks.integer("hidden", width, 1) for width in recipe.hidden)
-    except TypeError:
-        checks.fail("hidden", repr(recipe.hidden), "a sequence of widths, such as (128, 128)")
+    hidden = checks.widths("hidden", recipe.hidden)
     if not hidden:
         checks.fail("hidden", "no layer", "at least one")
-    object.__setattr__(recipe, "hidden", hidden)  # a list from a parameter file is as good as a tuple
+    object.__setattr__(recipe, "hidden", hidden)  # a parameter file has a list
     checks.number("epochs", recipe.epochs, 0, open_low=True)
     checks.integer("batch_size", recipe.batch_size, 1)
     checks.number("learning_rate", recipe.learning_rate, 0, open_low=True)
     checks.choice("schedule", recipe.schedule, ("constant", "cosine", "linear"))
-    checks.choice("device", recipe.device, ("cpu", "cuda"))
-
-
-def _device(recipe):
-    if recipe.device == "cuda" and not torch.cuda.is_available():
-        checks.fail("device", "'cuda' without a GPU that torch can use", "'cpu'")
-    return torch.device(recipe.device)
+    checks.choice("device", recipe.device, models.DEVICES)
 
 
 def _tokens(recipe, x, padded=False):
@@ -347,15 +338,7 @@ def _loaded(recipe, state, k):
 
 def _train(recipe, x, members, rngs, loss):
     """Train one network per row of `members`; ``loss(net, index)`` is what a step minimises."""
-    members = checks.boolean_array("members", members, ndim=2)
-    if members.shape[1] != len(x):
-        checks.fail("members", f"shape {members.shape}", f"shape (k, {len(x)})")
-    if len(rngs) != len(members) or not len(members):
-        checks.fail("rngs", f"{len(rngs)} generators for {len(members)} models", "one for each, at least one")
-    empty = np.flatnonzero(~members.any(1))
-    if len(empty):
-        checks.fail("members", f"model {', '.join(map(str, empty))} without members", "at least one for each model")
-    states = [_train_one(recipe, np.flatnonzero(row), checks.generator(rng), loss) for row, rng in zip(members, rngs)]
+    states = [_train_one(recipe, ids, rng, loss) for ids, rng in zip(batches.training_sets(members, rngs, len(x)), rngs)]
     return {name: np.stack([state[name] for state in states]) for name in states[0]}
 
 

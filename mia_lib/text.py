@@ -2,7 +2,7 @@
 
 Every feature is oriented so that larger speaks for a member. Natural logarithms, float64.
 
-Taught in book/lira.ipynb and book/two_sample.ipynb.
+Run in notebooks/language_model.ipynb.
 """
 
 import re
@@ -55,7 +55,7 @@ def vocabulary(texts, size, drop=()):
     Notes
     -----
     Count over all texts, members and others alike, or the vocabulary itself tells who was a member.
-    Taught in book/lira.ipynb.
+    Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def encode(texts, words, length, drop=()):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def decode(tokens, words):
 
     Notes
     -----
-    What a model has read, which is what `zlib_bits` must compress. Taught in book/lira.ipynb.
+    What a model has read, which is what `zlib_bits` must compress. Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class MarkovSource:
     Notes
     -----
     No model can predict a new text better than the source does, on average; one that gives a text more than the source
-    remembers it. Taught in book/lira.ipynb.
+    remembers it. Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def markov_source(n_tokens=200, n_successors=20, rng=None):
 
     Notes
     -----
-    The first token has such a law too. Taught in book/lira.ipynb.
+    The first token has such a law too. Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def mean_log_likelihood(log_likelihood):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def logit_scaled(log_likelihood):
 
     Notes
     -----
-    Carlini et al. 2022, eq. 3 with the sequence's loss; p = 1 counts as 1 - 1e-45. Taught in book/lira.ipynb.
+    Carlini et al. 2022, eq. 3 with the sequence's loss; p = 1 counts as 1 - 1e-45. Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -343,7 +343,7 @@ def min_k(log_likelihood, share=0.2):
 
     Notes
     -----
-    Min-k % of Shi et al., ICLR 2024, arXiv:2310.16789. Taught in book/two_sample.ipynb.
+    Min-k % of Shi et al., ICLR 2024, arXiv:2310.16789. Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -375,7 +375,7 @@ def zlib_bits(texts):
     Notes
     -----
     A measure of how hard a text is to predict that no model has touched (Carlini et al. 2021, arXiv:2012.07805).
-    Taught in book/two_sample.ipynb.
+    Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -406,7 +406,7 @@ def zlib_ratio(log_likelihood, bits):
 
     Notes
     -----
-    Carlini et al. 2021, arXiv:2012.07805; the feature of HR-MMD Table 4. Taught in book/two_sample.ipynb.
+    Carlini et al. 2021, arXiv:2012.07805; the feature of HR-MMD Table 4. Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -448,7 +448,7 @@ def sequence_features(log_likelihood, bits=None, reference=None, shares=SHARES):
     Notes
     -----
     The aggregated features of Maini et al., NeurIPS 2024, arXiv:2406.06443, which HR-MMD App. I takes over, as far as they
-    need no perturbed texts. Taught in book/two_sample.ipynb.
+    need no perturbed texts. Run in notebooks/language_model.ipynb.
 
     Examples
     --------

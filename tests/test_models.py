@@ -120,3 +120,14 @@ def test_bad_input():
         models.build("cnn", (1, 3, 3), 10, rng)
     with pytest.raises(ValueError, match="rng"):
         models.build("mlp", (8,), 10, 0)
+
+
+def test_a_device_is_named_or_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert [models.torch_device(name).type for name in ("cpu", "auto")] == ["cpu", "cpu"]
+    with pytest.raises(ValueError, match="device: given 'cuda' without a GPU"):
+        models.torch_device("cuda")
+    with pytest.raises(ValueError, match="device: given 'gpu'"):
+        models.torch_device("gpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert [models.torch_device(name).type for name in models.DEVICES] == ["cpu", "cuda", "cuda"]

@@ -9,7 +9,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from mia_lib import checks, results, train
 from mia_lib.generative.js import cross_entropy
 from mia_lib.generative.networks import Discriminator, Generator
-from mia_lib.generative.training import Run, common, steps
+from mia_lib.generative.training import Run, common, descend, steps
 
 
 def dp_cgan(
@@ -105,15 +105,11 @@ def dp_cgan(
         per_example.enable_hooks()
         logits = per_example(both, torch.cat([classes[drawn], asked]))[:, 0]
         judged = binary_cross_entropy_with_logits(logits, target, reduction="none")
-        of_discriminator.zero_grad()
-        judged.sum().backward()
-        of_discriminator.step()
+        descend(of_discriminator, judged.sum())
         per_example.disable_hooks()
         discriminator.requires_grad_(False)
         fooled = cross_entropy(discriminator(fake, asked)[:, 0], 1.0)
-        of_generator.zero_grad()
-        fooled.backward()
-        of_generator.step()
+        descend(of_generator, fooled)
         discriminator.requires_grad_(True)
         return {"discriminator": judged.mean(), "generator": fooled}
 

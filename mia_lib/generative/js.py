@@ -8,7 +8,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from mia_lib import checks
 from mia_lib.generative.networks import Discriminator, Generator
-from mia_lib.generative.training import Run, common, steps
+from mia_lib.generative.training import Run, common, descend, steps
 
 
 def js_gan(
@@ -40,7 +40,7 @@ def js_gan(
         a checkpoint that is past and was not asked for makes it start again.
     rng : numpy.random.Generator, optional
     device : str
-        "cpu" or "cuda".
+        "cpu", "cuda" or "auto".
     precision : {"float32", "bfloat16"}
         Of the matrix products in training, about half the time where the processor has bfloat16. What a trained GAN
         generates and scores is always computed in float32.
@@ -79,9 +79,7 @@ def js_gan(
         judged = discriminator_step(discriminator, of_discriminator, run.batch(batch_size), fake.detach(), real_label)
         discriminator.requires_grad_(False)
         fooled = cross_entropy(discriminator(fake)[:, 0], 1.0)
-        of_generator.zero_grad()
-        fooled.backward()
-        of_generator.step()
+        descend(of_generator, fooled)
         discriminator.requires_grad_(True)
         return {"discriminator": judged, "generator": fooled}
 
@@ -92,9 +90,7 @@ def discriminator_step(discriminator, optimizer, real, fake, real_label):
     """One step of a discriminator on real and generated records, half of the loss each; the loss before it."""
     logits = discriminator(torch.cat([real, fake]))[:, 0]
     loss = (cross_entropy(logits[: len(real)], real_label) + cross_entropy(logits[len(real) :], 0.0)) / 2
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+    descend(optimizer, loss)
     return loss
 
 

@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy as categorical
 from mia_lib import checks
 from mia_lib.generative.js import cross_entropy, discriminator_step
 from mia_lib.generative.networks import Discriminator, Generator
-from mia_lib.generative.training import Run, common, steps
+from mia_lib.generative.training import Run, common, descend, steps
 
 
 def priv_gan(
@@ -97,7 +97,7 @@ def priv_gan(
         for _ in range(privacy_epochs):
             order = torch.randperm(len(run.x), generator=run.draws, device=run.device)
             for rows in order.split(batch_size):
-                _descend(of_spy, categorical(spy(run.x[rows]), of_record[rows]))
+                descend(of_spy, categorical(spy(run.x[rows]), of_record[rows]))
 
     def step(epoch):
         noise = run.noise(batch_size)
@@ -109,7 +109,7 @@ def priv_gan(
         origin = torch.arange(n_pairs, device=run.device).repeat_interleave(batch_size)
         told = categorical(spy(torch.cat(fakes).detach()), origin)
         if epoch >= privacy_delay:
-            _descend(of_spy, told)
+            descend(of_spy, told)
         frozen = [discriminator for _, _, discriminator, _ in pairs] + [spy]
         for network in frozen:
             network.requires_grad_(False)
@@ -171,9 +171,3 @@ def generators_loss(scores, privacy_logits, others, privacy):
     '2.7726'
     """
     return sum(cross_entropy(own, 1.0) for own in scores) + privacy * len(scores) * categorical(privacy_logits, others)
-
-
-def _descend(optimizer, loss):
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()

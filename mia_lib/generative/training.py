@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from mia_lib import checks, progress, results
+from mia_lib import checks, models, progress, results
 from mia_lib.generative import gan as gans
 from mia_lib.generative.networks import NETWORKS, Networks
 
@@ -46,7 +46,7 @@ class Run:
         self.kind, self.settings, self.n_classes = kind, settings, n_classes
         self.of = named(networks)
         x = gans.records("x", x, self.of.shape)
-        self.device = torch.device(device)
+        self.device = models.torch_device(device)
         self.folder = None if folder is None else Path(folder)
         if rng is None and self.folder is not None and (self.folder / "manifest.json").exists():
             self.seed = json.loads((self.folder / "manifest.json").read_text())["seed"]
@@ -254,6 +254,13 @@ def common(batch_size, learning_rate, betas, precision):
 def steps(n, batch_size):
     """Steps an epoch: as many full batches as the n records fill, at least one."""
     return max(1, n // batch_size)
+
+
+def descend(optimizer, loss):
+    """One step down the loss."""
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
 
 
 def _write(path, arrays):

@@ -7,7 +7,7 @@ import torch
 
 from mia_lib import checks
 from mia_lib.generative.networks import Discriminator, Generator
-from mia_lib.generative.training import Run, common, steps
+from mia_lib.generative.training import Run, common, descend, steps
 
 
 def wgan_gp(
@@ -76,15 +76,11 @@ def wgan_gp(
             mix = torch.rand(batch_size, generator=run.draws, device=run.device)
             loss = scores[batch_size:].mean() - scores[:batch_size].mean()
             loss = loss + penalty * gradient_penalty(critic, real, fake, mix)
-            of_critic.zero_grad()
-            loss.backward()
-            of_critic.step()
+            descend(of_critic, loss)
             critic_loss = critic_loss + loss.detach() / critic_steps
         critic.requires_grad_(False)
         generator_loss = -critic(generator(run.noise(batch_size))).mean()
-        of_generator.zero_grad()
-        generator_loss.backward()
-        of_generator.step()
+        descend(of_generator, generator_loss)
         critic.requires_grad_(True)
         return {"critic": critic_loss, "generator": generator_loss}
 

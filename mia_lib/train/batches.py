@@ -2,7 +2,42 @@
 
 import numpy as np
 
+from mia_lib import checks
+
 BLOCK = 2**14  # examples drawn at a time: few numpy calls, and a plan that stays small beside the data
+
+
+def training_sets(members, rngs, n):
+    """The members of each model, checked beside the generators of their training.
+
+    Parameters
+    ----------
+    members : (k, n) boolean array
+    rngs : sequence of k numpy.random.Generator
+    n : int
+        Examples.
+
+    Returns
+    -------
+    list of k int arrays
+
+    Raises
+    ------
+    ValueError
+        For another shape, not one generator for each model, a model without members.
+    """
+    members = checks.boolean_array("members", members, ndim=2)
+    if members.shape[1] != n:
+        checks.fail("members", f"shape {members.shape}", f"shape (k, {n})")
+    if len(rngs) != len(members) or not len(members):
+        checks.fail("rngs", f"{len(rngs)} generators for {len(members)} models", "one for each, at least one")
+    for s, rng in enumerate(rngs):
+        if not isinstance(rng, np.random.Generator):
+            checks.fail(f"rngs[{s}]", type(rng).__name__, "a numpy.random.Generator")
+    empty = np.flatnonzero(~members.any(1))
+    if len(empty):
+        checks.fail("members", f"model {', '.join(map(str, empty))} without members", "at least one for each model")
+    return [np.flatnonzero(row) for row in members]
 
 
 class Stream:

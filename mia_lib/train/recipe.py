@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from mia_lib import checks, models
-from mia_lib.train import looped, stacked
+from mia_lib.train import batches, looped, stacked
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}
 
@@ -118,11 +118,7 @@ class Classifier:
 
     def __post_init__(self):
         checks.choice("model", self.model, models.ARCHITECTURES)
-        try:
-            hidden = tuple(checks.integer("hidden", width, 1) for width in self.hidden)
-        except TypeError:
-            checks.fail("hidden", repr(self.hidden), "a sequence of widths, such as (128,)")
-        object.__setattr__(self, "hidden", hidden)  # a list from a parameter file is as good as a tuple
+        object.__setattr__(self, "hidden", checks.widths("hidden", self.hidden))  # a parameter file has a list
         checks.choice("activation", self.activation, models.ACTIVATIONS)
         checks.choice("init", self.init, ("fan-in", "glorot"))
         checks.number("dropout", self.dropout, 0, 1, open_high=True)
@@ -152,7 +148,7 @@ class Classifier:
             checks.number("center", self.center)
         if self.scale is not None:
             checks.number("scale", self.scale, 0, open_low=True)
-        checks.choice("device", self.device, ("cpu", "cuda", "auto"))
+        checks.choice("device", self.device, models.DEVICES)
         checks.choice("dtype", self.dtype, DTYPES)
         if not isinstance(self.nesterov, (bool, np.bool_)):
             checks.fail("nesterov", repr(self.nesterov), "True or False")
@@ -171,10 +167,7 @@ class Classifier:
     @property
     def torch_device(self):
         """The device that will be used; ValueError where there is no GPU and one is asked for."""
-        if self.device == "cuda" and not torch.cuda.is_available():
-            checks.fail("device", "'cuda' without a GPU that torch can use", "'cpu' or 'auto'")
-        use_gpu = self.device != "cpu" and torch.cuda.is_available()
-        return torch.device("cuda" if use_gpu else "cpu")
+        return models.torch_device(self.device)
 
     @property
     def torch_dtype(self):
@@ -224,20 +217,9 @@ class Classifier:
         """
         x = _inputs("x", x)
         y = checks.labels("y", y, len(x), self.n_classes)
-        members = checks.boolean_array("members", members, ndim=2)
-        if members.shape[1] != len(x):
-            checks.fail("members", f"shape {members.shape}", f"shape (k, {len(x)})")
-        if len(rngs) != len(members) or not len(members):
-            checks.fail("rngs", f"{len(rngs)} generators for {len(members)} models", "one for each, at least one")
-        for s, rng in enumerate(rngs):
-            if not isinstance(rng, np.random.Generator):
-                checks.fail(f"rngs[{s}]", type(rng).__name__, "a numpy.random.Generator")
-        empty = np.flatnonzero(~members.any(1))
-        if len(empty):
-            checks.fail("members", f"model {', '.join(map(str, empty))} without members", "at least one for each model")
+        ids = batches.training_sets(members, rngs, len(x))
         n_classes = self.n_classes or int(y.max()) + 1
         checks.integer("n_classes", n_classes, 2)
-        ids = [np.flatnonzero(row) for row in members]
         data = self._on_device(x)
         return data, torch.from_numpy(y).to(data.device), ids, n_classes
 

@@ -35,7 +35,8 @@ def aggregate(known_features, known_member, features, clip=0.025):
     -----
     Maini et al., NeurIPS 2024, arXiv:2406.06443, as HR-MMD App. I uses it: outliers cut, features standardised, membership
     regressed on them by least squares (of several solutions the one with the smallest weights). The score does not look at
-    the membership of the records that it scores: a test of scored records keeps its level. Taught in book/two_sample.ipynb.
+    the membership of the records that it scores: a test of scored records keeps its level. Run in
+    notebooks/language_model.ipynb.
 
     Examples
     --------

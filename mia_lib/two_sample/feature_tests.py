@@ -46,8 +46,8 @@ def mean_embedding_test(x_train, y_train, x, y, n_locations=5, n_steps=100, lear
 
     Notes
     -----
-    Jitkrittum et al. 2016. The law holds for large n only: with few records the level is above the stated one. Taught in
-    book/two_sample.ipynb.
+    Jitkrittum et al. 2016. The law holds for large n only: with few records the level is above the stated one. Run in
+    notebooks/two_sample_levels.ipynb.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def characteristic_function_test(x_train, y_train, x, y, n_frequencies=5, n_step
 
     Notes
     -----
-    Chwialkowski et al. 2015; frequencies and width are really optimised here. Taught in book/two_sample.ipynb.
+    Chwialkowski et al. 2015; frequencies and width are really optimised here. Run in notebooks/two_sample_levels.ipynb.
 
     Examples
     --------

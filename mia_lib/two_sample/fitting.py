@@ -28,6 +28,23 @@ def criterion(k_xx, k_yy, k_xy, regularization=mmd.REGULARIZATION):
     return statistic / (n * (n - 1)) / torch.sqrt(variance + regularization)
 
 
+def deep_gram(free, rep, raw):
+    """`deep_kernel` of tensors of squared distances, differentiable in what is fitted.
+
+    Parameters
+    ----------
+    free : tensor (3,)
+        Log-odds of epsilon, logarithms of the bandwidths of the representation and of the records.
+    rep, raw : tensor (n, m)
+
+    Returns
+    -------
+    tensor (n, m)
+    """
+    epsilon, scale = torch.sigmoid(free[0]), -0.5 * torch.exp(-2 * free[1:])
+    return ((1 - epsilon) * torch.exp(rep * scale[0]) + epsilon) * torch.exp(raw * scale[1])
+
+
 def blocks(pooled, n):
     """What is within x, within y and between them, of a matrix (n + m, n + m) whose first n records are x."""
     return pooled[:n, :n], pooled[n:, n:], pooled[:n, n:]

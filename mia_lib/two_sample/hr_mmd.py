@@ -195,9 +195,7 @@ def criterion(free, pairs, regularization):
     -------
     tensor ()
     """
-    epsilon, scale = torch.sigmoid(free[0]), -0.5 * torch.exp(-2 * free[1:])
-    grams = (((1 - epsilon) * torch.exp(rep * scale[0]) + epsilon) * torch.exp(raw * scale[1]) for rep, raw in pairs)
-    return fitting.criterion(*grams, regularization)
+    return fitting.criterion(*(fitting.deep_gram(free, *squares) for squares in pairs), regularization)
 
 
 def _pooled(name, x, y):

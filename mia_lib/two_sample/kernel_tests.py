@@ -77,7 +77,7 @@ def optimized_kernel_test(x_train, y_train, x, y, n_steps=100, learning_rate=0.0
 
     Notes
     -----
-    HR-MMD App. G.3. Taught in book/two_sample.ipynb.
+    HR-MMD App. G.3. Run in notebooks/two_sample_levels.ipynb.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def deep_feature_test(x_train, y_train, x, y, hidden=50, n_features=20, n_steps=
 
     Notes
     -----
-    Liu et al. 2020, HR-MMD App. G.3. Records are standardised by the training halves. Taught in book/two_sample.ipynb.
+    Liu et al. 2020, HR-MMD App. G.3. Records are standardised by the training halves. Run in notebooks/two_sample_levels.ipynb.
 
     Examples
     --------
@@ -167,14 +167,10 @@ def deep_feature_test(x_train, y_train, x, y, hidden=50, n_features=20, n_steps=
     free = torch.tensor([-3.0, np.log(start) / 2, np.log(raw) / 2], dtype=torch.float64, requires_grad=True)
     squares = torch.from_numpy(squares)
 
-    def kernel(squares_of_features, squares_of_records):
-        share, scale = torch.sigmoid(free[0]), -0.5 * torch.exp(-2 * free[1:])
-        return ((1 - share) * torch.exp(squares_of_features * scale[0]) + share) * torch.exp(squares_of_records * scale[1])
-
     def objective():
         out = features(pooled)
         norms = (out**2).sum(1)
-        gram = kernel((norms[:, None] + norms - 2 * out @ out.T).clamp_min(0), squares)
+        gram = fitting.deep_gram(free, (norms[:, None] + norms - 2 * out @ out.T).clamp_min(0), squares)
         return fitting.criterion(*fitting.blocks(gram, n))
 
     fitting.ascend([*layers, free], objective, n_steps, learning_rate)
@@ -183,5 +179,5 @@ def deep_feature_test(x_train, y_train, x, y, hidden=50, n_features=20, n_steps=
     with torch.no_grad():
         out = features(both).numpy()
         distances = (torch.from_numpy(kernels.squared_distances(z, z)) for z in (out, both))
-        gram = kernel(*distances).numpy()
+        gram = fitting.deep_gram(free, *distances).numpy()
     return permutation_test((gram + gram.T) / 2, len(x), n_permutations, rng)

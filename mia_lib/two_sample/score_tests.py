@@ -41,7 +41,7 @@ def classifier_test(x_train, y_train, x, y, kind="sign", hidden=(50, 50), n_perm
 
     Notes
     -----
-    Lopez-Paz and Oquab 2017 (sign), Cheng and Cloninger 2019 (logit). Taught in book/two_sample.ipynb.
+    Lopez-Paz and Oquab 2017 (sign), Cheng and Cloninger 2019 (logit). Run in notebooks/two_sample_levels.ipynb.
 
     Examples
     --------
@@ -100,10 +100,7 @@ def mean_test(x, y, alternative="two-sided", n_permutations=499, rng=None):
     """
     checks.choice("alternative", alternative, ("two-sided", "greater"))
     n_permutations, rng = checks.integer("n_permutations", n_permutations, 1), checks.generator(rng)
-    x, y = (checks.real_array(name, value, 1) for name, value in (("x", x), ("y", y)))
-    for name, value in (("x", x), ("y", y)):
-        if len(value) < 2:
-            checks.fail(name, f"{len(value)} numbers", "at least 2")
+    x, y = _numbers("x", x), _numbers("y", y)
     pooled = np.concatenate([x, y]) - x.mean()
     shuffled = rng.permuted(np.broadcast_to(pooled, (n_permutations, len(pooled))), axis=1)
     values = np.concatenate([pooled[None], shuffled])
@@ -133,7 +130,7 @@ def t_test(x, y, alternative="two-sided"):
 
     Notes
     -----
-    HR-MMD App. I. Taught in book/two_sample.ipynb.
+    HR-MMD App. I. Run in notebooks/two_sample_levels.ipynb.
 
     Examples
     --------
@@ -141,11 +138,15 @@ def t_test(x, y, alternative="two-sided"):
     0.288
     """
     checks.choice("alternative", alternative, ("two-sided", "greater"))
-    x, y = (checks.real_array(name, value, 1) for name, value in (("x", x), ("y", y)))
-    for name, value in (("x", x), ("y", y)):
-        if len(value) < 2:
-            checks.fail(name, f"{len(value)} numbers", "at least 2")
+    x, y = _numbers("x", x), _numbers("y", y)
     if np.ptp(x) == 0 and np.ptp(y) == 0:
         checks.fail("x, y", "numbers that are all the same", "some spread in one of them")
     found = stats.ttest_ind(y, x, equal_var=False, alternative=alternative)
     return TestResult(float(found.statistic), float(found.pvalue))
+
+
+def _numbers(name, values):
+    values = checks.real_array(name, values, 1)
+    if len(values) < 2:
+        checks.fail(name, f"{len(values)} numbers", "at least 2")
+    return values

@@ -38,7 +38,7 @@ def set_threshold(nonmember_score, size, fpr=0.01, n_draws=1000, rng=None):
     Notes
     -----
     HR-MMD App. G.7. Sets drawn from n records overlap: if size is not far below n their means vary too little, and the true
-    rate is above fpr. Taught in book/two_sample.ipynb.
+    rate is above fpr. Run in notebooks/two_sample_levels.ipynb.
 
     Examples
     --------
