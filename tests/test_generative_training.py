@@ -382,7 +382,8 @@ class TestRuns:
             ({"epochs": -1}, "epochs"),
             ({"batch_size": 0}, "batch_size"), ({"learning_rate": 0.0}, "learning_rate"), ({"betas": (1.0, 0.9)}, "betas"),
             ({"checkpoints": [9]}, "checkpoints"), ({"checkpoints": []}, "checkpoints"), ({"rng": 3}, "rng"),
-            ({"device": "gpu"}, "device"), ({"precision": "half"}, "precision"), ({"real_label": 0.4}, "real_label"), ({"x": RECORDS * np.nan}, "x"),
+            ({"device": "gpu"}, "device"),
+            ({"precision": "half"}, "precision"), ({"real_label": 0.4}, "real_label"), ({"x": RECORDS * np.nan}, "x"),
         ],
     )  # fmt: skip
     def test_bad_arguments(self, change, name):
