@@ -1,5 +1,6 @@
 """Small archives in the official formats of the fetched data sets, with the arrays that must come out of them."""
 
+import dataclasses
 import gzip
 import hashlib
 import http.server
@@ -24,6 +25,14 @@ def md5(content):
 
 def git_blob(content):
     return hashlib.sha1(f"blob {len(content)}\0".encode() + content).hexdigest()
+
+
+def local(source, server, served):
+    """The source at the server, with the checksum of what is served, by the kind of checksum that it really has."""
+    content = served[source.file]
+    sums = {"": "", "md5": md5(content), "git-blob": git_blob(content)}
+    digest = sums[source.algorithm] if source.algorithm in sums else hashlib.sha256(content).hexdigest()
+    return dataclasses.replace(source, url=f"{server.url}/{source.file}", digest=digest)
 
 
 def tgz(members):

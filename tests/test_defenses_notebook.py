@@ -1,17 +1,10 @@
 """The paper-scale parameter files of the defences run as soon as the data are there; bad parameters end with one line."""
 
-import dataclasses
-import hashlib
-import json
-
-import nbformat
 import pytest
-import yaml
-from data_archives import git_blob, md5, serve
-from test_risk_scores_notebook import ROOT, cifar100, here, purchase100, run, texas100  # noqa: F401  (here is a fixture)
+from learnable_archives import TABLES, cifar100, tables
+from notebook_runs import begin, call, files, last_line, read_parameters
 
 from mia_lib import results
-from mia_lib.data import originals
 
 SMALL = {
     "n_train": 100, "n_reference": 80, "hidden": [16, 12, 8], "attack_hidden": [8], "epochs": 2, "batch_size": 16,
@@ -20,24 +13,10 @@ SMALL = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("make", [purchase100, texas100], ids=lambda make: make.__name__)
-def test_tables_from_their_archives(make, here, monkeypatch):  # noqa: F811
-    name, (served, n) = make.__name__, make()
-    given = [part for key, value in SMALL.items() for part in ("-p", key, json.dumps(value))]
-    with serve(served) as server:
-
-        def local(source):
-            content = served[source.file]
-            sums = {"": "", "md5": md5(content), "git-blob": git_blob(content)}
-            digest = sums[source.algorithm] if source.algorithm in sums else hashlib.sha256(content).hexdigest()
-            return dataclasses.replace(source, url=f"{server.url}/{source.file}", digest=digest)
-
-        monkeypatch.setitem(originals._SOURCES, name, [local(source) for source in originals._SOURCES[name]])
-        original = originals.ORIGINALS[name]
-        layout = {key: (dtype, (n, *shape[1:])) for key, (dtype, shape) in original.arrays.items()}
-        monkeypatch.setitem(originals.ORIGINALS, name, dataclasses.replace(original, arrays=layout))
-        arguments = ["defenses", "--data", name, "--scale", "paper", "--plain", *given]
-        assert run.main(arguments, notebooks=ROOT / "notebooks") == 0
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_from_their_archives(name, here, monkeypatch):
+    with tables(name, monkeypatch):
+        assert call("defenses", name, "paper", **SMALL) == 0
     record = results.read(here / "MIA_RESULTS" / f"defenses--{name}--paper.json")
     rows = {row["what"]: row for row in record["rows"]}
     assert {"R4", "R5", "R7", "R8", "R9", "X13"} == {row["id"] for row in record["rows"]}
@@ -55,13 +34,11 @@ def test_tables_from_their_archives(make, here, monkeypatch):  # noqa: F811
         assert row["low"] <= row["value"] <= row["high"]
 
 
-def test_pictures_from_their_archive(here, monkeypatch):  # noqa: F811
+def test_pictures_from_their_archive(here, monkeypatch):
     """CIFAR-100, the convolutional network in place of the large one: what a plain MLP alone can do is left out."""
     changed = SMALL | {"model": "cnn", "architectures": [], "epochs": 2, "n_seeds": 1, "n_train": 60, "per_class": False}
-    given = [part for key, value in changed.items() for part in ("-p", key, json.dumps(value))]
     with cifar100(monkeypatch):
-        arguments = ["defenses", "--data", "cifar100", "--scale", "paper", "--plain", *given]
-        assert run.main(arguments, notebooks=ROOT / "notebooks") == 0
+        assert call("defenses", "cifar100", "paper", **changed) == 0
     record = results.read(here / "MIA_RESULTS" / "defenses--cifar100--paper.json")
     rows = {row["what"]: row for row in record["rows"]}
     assert {"R4", "R5", "R7", "R9", "X13"} == {row["id"] for row in record["rows"]}
@@ -86,22 +63,15 @@ def test_pictures_from_their_archive(here, monkeypatch):  # noqa: F811
         ({"penality": 1.0}, "penality"),
     ],
 )
-def test_bad_parameters_end_with_one_line(changes, message, here, capsys):  # noqa: F811
-    given = [part for key, value in changes.items() for part in ("-p", key, json.dumps(value))]
-    arguments = ["defenses", "--data", "digits", "--scale", "smoke", "--plain", *given]
-    assert run.main(arguments, notebooks=ROOT / "notebooks") == 1
-    line = [line for line in capsys.readouterr().err.splitlines() if line.startswith("run:")][-1]
-    assert message in line
+def test_bad_parameters_end_with_one_line(changes, message, here, capsys):
+    assert call("defenses", "digits", "smoke", **changes) == 1
+    assert message in last_line(capsys)
     assert not list(here.glob("MIA_RESULTS/*.json"))
 
 
 def test_every_parameter_file_stops_within_its_epochs():
-    defaults = {}
-    cells = nbformat.read(ROOT / "notebooks/defenses.ipynb", 4).cells
-    cell = next(cell for cell in cells if "parameters" in cell.metadata.get("tags", []))
-    exec(cell.source, defaults)
-    files = sorted((ROOT / "notebooks/parameters").glob("defenses--*.yaml"))
-    assert files
-    for file in files:
-        values = defaults | yaml.safe_load(file.read_text(encoding="utf-8"))
-        assert 2 <= values["n_checkpoints"] <= values["epochs"], file.name
+    defaults = begin("defenses", 2)
+    assert files("defenses")
+    for path in files("defenses"):
+        values = defaults | read_parameters(path)
+        assert 2 <= values["n_checkpoints"] <= values["epochs"], path.name

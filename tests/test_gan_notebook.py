@@ -1,49 +1,28 @@
 """The experiment notebook gan refuses values that cannot be meant; its parameter files pass its checks."""
 
-import ast
-import json
-import sys
-from pathlib import Path
-
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import run  # noqa: E402  (the folder of scripts is not a package)
-
-CELLS = json.loads((ROOT / "notebooks" / "gan.ipynb").read_text(encoding="utf-8"))["cells"]
-START = ["".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code"][:5]  # imports to the data set
-FILES = sorted((ROOT / "notebooks" / "parameters").glob("gan--*.yaml"))
+from notebook_runs import begin, files, read_parameters, scales
 
 
 def checked(**values):
-    """The notebook's first cells with other parameters; data that would have to be fetched are not loaded."""
-    space = {}
-    for source in START[:2]:
-        exec(compile(ast.parse(source), "gan", "exec"), space)
-    assert set(values) <= set(space)
-    space.update(values)
-    for source in START[2:] if space["dataset"] in ("digits", "nobody") else START[2:4]:
-        exec(compile(ast.parse(source), "gan", "exec"), space)
-    return space
+    """The notebook up to its data set, which is not loaded where it would have to be fetched."""
+    return begin("gan", lambda space: 5 if space["dataset"] in ("digits", "nobody") else 4, **values)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", files("gan"), ids=lambda path: path.stem)
 def test_every_parameter_file_passes_the_checks(path):
-    checked(**run.read_parameters(path))
+    checked(**read_parameters(path))
 
 
 def test_there_are_files_of_every_data_set_and_scale():
-    found = {tuple(path.stem.split("--")[1:]) for path in FILES}
-    scales = ("smoke", "default", "seeds", "paper")
-    assert found == {(name, s) for name in ("digits", "mnist", "cifar10", "skin-lesions") for s in scales}
+    names = ("digits", "mnist", "cifar10", "skin-lesions")
+    assert scales("gan") == {(name, s) for name in names for s in ("smoke", "default", "seeds", "paper")}
 
 
 def test_papers_numbers_of_members():
-    files = {path.stem: run.read_parameters(path) for path in FILES}
+    found = {path.stem: read_parameters(path) for path in files("gan")}
     wanted = {"mnist": 7000, "cifar10": 6000, "skin-lesions": 1000}
-    assert {name: files[f"gan--{name}--paper"]["n_members"] for name in wanted} == wanted
+    assert {name: found[f"gan--{name}--paper"]["n_members"] for name in wanted} == wanted
 
 
 @pytest.mark.parametrize(

@@ -1,31 +1,12 @@
 """The experiment notebook hr_mmd refuses values that cannot be meant, and every parameter file passes its checks."""
 
-import ast
-import json
-import sys
-from pathlib import Path
-
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import run  # noqa: E402  (the folder of scripts is not a package)
-
-CELLS = json.loads((ROOT / "notebooks" / "hr_mmd.ipynb").read_text(encoding="utf-8"))["cells"]
-IMPORTS, PARAMETERS, CHECKS = ["".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code"][:3]
-FILES = sorted((ROOT / "notebooks" / "parameters").glob("hr_mmd--*.yaml"))
+from notebook_runs import begin, files, read_parameters, scales
 
 
 def checked(**values):
-    """The notebook's first three cells with other parameters."""
-    space = {}
-    for source in (IMPORTS, PARAMETERS):
-        exec(compile(ast.parse(source), "hr_mmd", "exec"), space)
-    assert set(values) <= set(space)
-    space.update(values)
-    exec(compile(ast.parse(CHECKS), "hr_mmd", "exec"), space)
-    return space
+    """The notebook up to its checks."""
+    return begin("hr_mmd", 3, **values)
 
 
 def test_the_defaults_pass_and_no_name_means_every_representation():
@@ -34,14 +15,14 @@ def test_the_defaults_pass_and_no_name_means_every_representation():
     assert "names_before" not in space["parameters"] and space["parameters"]["n_targets"] == space["n_targets"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", files("hr_mmd"), ids=lambda path: path.stem)
 def test_every_parameter_file_passes_the_checks(path):
-    checked(**run.read_parameters(path))
+    checked(**read_parameters(path))
 
 
 def test_there_are_files_of_every_scale():
-    scales = {path.stem.rsplit("--", 1)[1] for path in FILES}
-    assert scales == {"smoke", "default", "seeds", "paper"}
+    names = ("digits", "location30", "mnist", "cifar10", "imdb")
+    assert scales("hr_mmd") == {(name, scale) for name in names for scale in ("smoke", "default", "seeds", "paper")}
 
 
 @pytest.mark.parametrize(

@@ -1,40 +1,17 @@
 """The notebook language_model on a file of features, on texts, and with values that cannot be meant."""
 
-import json
-import sys
-from pathlib import Path
+from functools import partial
 
+import notebook_runs
 import numpy as np
 import pytest
+from notebook_runs import last_line
 
 from mia_lib import results
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import run  # noqa: E402  (the folder of scripts is not a package)
-
 TINY = {"n_known": 40, "set_sizes": [20], "feature_sizes": [20, 100], "n_targets": 2, "subsets": 3, "level_draws": 10,
         "n_steps": 3, "n_permutations": 19}  # fmt: skip
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """Data, models, results and builds in a folder of the test."""
-    for name in ("MIA_DATA", "MIA_RUNS", "MIA_RESULTS"):
-        (tmp_path / name).mkdir()
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setattr(run, "BUILD", tmp_path / "_build")
-    return tmp_path
-
-
-def call(data, scale, **given):
-    more = [part for key, value in given.items() for part in ("-p", key, json.dumps(value))]
-    return run.main(["language_model", "--data", data, "--scale", scale, "--plain", *more], notebooks=ROOT / "notebooks")
-
-
-def last_line(capsys):
-    return [line for line in capsys.readouterr().err.splitlines() if line.startswith("run:")][-1]
+call = partial(notebook_runs.call, "language_model")
 
 
 def write_features(here, shift, **changes):

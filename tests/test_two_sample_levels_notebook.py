@@ -1,41 +1,21 @@
 """The experiment notebook two_sample_levels refuses values that cannot be meant; its parameter files pass its checks."""
 
-import ast
-import json
-import sys
-from pathlib import Path
-
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import run  # noqa: E402  (the folder of scripts is not a package)
-
-CELLS = json.loads((ROOT / "notebooks" / "two_sample_levels.ipynb").read_text(encoding="utf-8"))["cells"]
-START = ["".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code"][:4]  # imports to the data set
-FILES = sorted((ROOT / "notebooks" / "parameters").glob("two_sample_levels--*.yaml"))
+from notebook_runs import begin, files, read_parameters, scales
 
 
 def checked(**values):
-    """The notebook's first four cells with other parameters."""
-    space = {}
-    for source in START[:2]:
-        exec(compile(ast.parse(source), "two_sample_levels", "exec"), space)
-    assert set(values) <= set(space)
-    space.update(values)
-    for source in START[2:]:
-        exec(compile(ast.parse(source), "two_sample_levels", "exec"), space)
-    return space
+    """The notebook up to its data set."""
+    return begin("two_sample_levels", 4, **values)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", files("two_sample_levels"), ids=lambda path: path.stem)
 def test_every_parameter_file_passes_the_checks(path):
-    checked(**run.read_parameters(path))
+    checked(**read_parameters(path))
 
 
 def test_there_are_files_of_every_scale():
-    assert {path.stem.rsplit("--", 1)[1] for path in FILES} == {"smoke", "default", "seeds", "paper"}
+    assert scales("two_sample_levels") == {("digits", scale) for scale in ("smoke", "default", "seeds", "paper")}
 
 
 @pytest.mark.parametrize(

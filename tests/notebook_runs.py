@@ -1,0 +1,54 @@
+"""An experiment notebook as a test runs it: its first cells alone, or all of it from its parameter file to its record."""
+
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import run  # noqa: E402  (the folder of scripts is not a package)
+
+NOTEBOOKS = ROOT / "notebooks"
+read_parameters = run.read_parameters
+
+
+def files(notebook):
+    """Its parameter files."""
+    return sorted((NOTEBOOKS / "parameters").glob(f"{notebook}--*.yaml"))
+
+
+def scales(notebook):
+    """(data set, scale) of each of its parameter files."""
+    return {tuple(path.stem.split("--")[1:]) for path in files(notebook)}
+
+
+def begin(notebook, cells, /, **values):
+    """What the names stand for after its first cells, a value in place of the one in the cell of parameters.
+
+    cells counts the code cells that are executed, or is a function that says it from the names and their values.
+    """
+    content = json.loads((NOTEBOOKS / f"{notebook}.ipynb").read_text(encoding="utf-8"))
+    code = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
+    space, at = {}, next(i for i, cell in enumerate(code) if "parameters" in cell["metadata"].get("tags", []))
+
+    def execute(some):
+        for cell in some:
+            exec(compile("".join(cell["source"]), notebook, "exec"), space)
+
+    execute(code[: at + 1])
+    assert set(values) <= set(space)
+    space.update(values)
+    execute(code[at + 1 : cells(space) if callable(cells) else cells])
+    return space
+
+
+def call(notebook, data, scale, /, **values):
+    """The exit status of `make run` without papermill, values in place of those in the parameter file."""
+    given = [part for name, value in values.items() for part in ("-p", name, json.dumps(value))]
+    return run.main([notebook, "--data", data, "--scale", scale, "--plain", *given], notebooks=NOTEBOOKS)
+
+
+def last_line(capsys):
+    """The last line that the run itself printed on stderr."""
+    return [line for line in capsys.readouterr().err.splitlines() if line.startswith("run:")][-1]
