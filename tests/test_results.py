@@ -89,6 +89,24 @@ def test_read_by_name_and_find(project):
         results.read("lira--mnist--seeds")
 
 
+def test_the_largest_of_every_data_set(project):
+    folder = project / "notebooks" / "results"
+    assert results.largest("lira") == {}
+    there = {"mnist": ("paper", "smoke"), "digits": ("seeds", "default"), "cifar10": ("smoke",), "adult": ("default", "smoke")}
+    for data, scales in there.items():
+        for scale in scales:
+            write(data=data, scale=scale, folder=folder)
+    write(notebook="bayes", data="digits", scale="paper", folder=folder)
+    found = results.largest("lira")
+    assert list(found) == ["adult", "cifar10", "digits", "mnist"]
+    assert [record["scale"] for record in found.values()] == ["default", "smoke", "seeds", "paper"]
+    assert all(record == results.read(f"lira--{data}--{record['scale']}") for data, record in found.items())
+    assert results.largest("bayes", folder)["digits"]["scale"] == "paper"
+    write(scale="huge", folder=folder)
+    with pytest.raises(ValueError, match="^scale: given 'huge', expected one of 'smoke', 'default', 'seeds', 'paper'"):
+        results.largest("lira")
+
+
 def test_numpy_and_nan(project):
     made = results.row("L2", "x", np.float64(0.5), np.float32(0.25), np.float64(1), np.int64(3))
     assert made["low"] == 0.25 and made["n"] == 3 and type(made["n"]) is int

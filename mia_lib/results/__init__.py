@@ -8,6 +8,6 @@ notebooks/lira.ipynb; book/records.ipynb shows them all.
 
 from mia_lib.results.display import table
 from mia_lib.results.hashes import hash_arrays, hash_code
-from mia_lib.results.record import SCHEMA, check, find, read, recorded, row, write
+from mia_lib.results.record import SCHEMA, check, find, largest, read, recorded, row, write
 
-__all__ = ["SCHEMA", "check", "find", "hash_arrays", "hash_code", "read", "recorded", "row", "table", "write"]
+__all__ = ["SCHEMA", "check", "find", "hash_arrays", "hash_code", "largest", "read", "recorded", "row", "table", "write"]

@@ -17,6 +17,7 @@ from mia_lib.intervals import Estimate
 from mia_lib.results.hashes import hash_code
 
 SCHEMA = 1
+SCALES = ("smoke", "default", "seeds", "paper")  # from the smallest to the largest
 PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "torchvision")
 
 _TEXT, _NUMBER, _WHOLE = "a text", "a finite number", "a whole number"
@@ -245,6 +246,43 @@ def find(notebook=None, data=None, scale=None, folder=None):
     wanted = {key: v for key, v in dict(notebook=notebook, data=data, scale=scale).items() if v is not None}
     records = [read(path) for path in sorted(folder.glob("*.json"))]
     return [record for record in records if all(record[key] == v for key, v in wanted.items())]
+
+
+def largest(notebook, folder=None):
+    """The record of the largest scale of every data set.
+
+    Parameters
+    ----------
+    notebook : str
+        The experiment.
+    folder : path, optional
+        Default: notebooks/results of the project.
+
+    Returns
+    -------
+    dict
+        The record by the name of the data set, in the order of the names; empty where there is none. The scales from
+        the smallest: smoke, default, seeds, paper.
+
+    Raises
+    ------
+    ValueError
+        A file that is no record, a record of another scale.
+
+    Notes
+    -----
+    Used in book/two_sample.ipynb and book/set_evidence.ipynb.
+
+    Examples
+    --------
+    >>> largest("lira", folder="no such folder")
+    {}
+    """
+    records = find(notebook, folder=folder)
+    for record in records:
+        checks.choice("scale", record["scale"], SCALES)
+    records.sort(key=lambda record: (record["data"], SCALES.index(record["scale"])))
+    return {record["data"]: record for record in records}  # the last of a data set stays
 
 
 def check(record):
