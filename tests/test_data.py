@@ -1,6 +1,7 @@
 """Data sets: the embedded ones, the fetched ones from small archives on loopback, the real ones where they are."""
 
 import dataclasses
+import hashlib
 import os
 import pathlib
 import pickle
@@ -12,7 +13,7 @@ import tarfile
 import numpy as np
 import pytest
 import torchvision.datasets
-from data_archives import MAKERS, image, link, local, md5, npz, serve, table, tgz, zip_link, zipped
+from data_archives import MAKERS, git_blob, image, link, md5, npz, serve, table, tgz, zip_link, zipped
 
 from mia_lib import data
 from mia_lib.data import __main__ as command
@@ -272,6 +273,14 @@ def place(tmp_path, monkeypatch, made):
     yield open_place
     for context in servers:
         context.__exit__(None, None, None)
+
+
+def local(source, server, served):
+    """The source at the server, with the checksum of what is served, by the kind of checksum that it really has."""
+    content = served[source.file]
+    sums = {"": "", "md5": md5(content), "git-blob": git_blob(content)}
+    digest = sums[source.algorithm] if source.algorithm in sums else hashlib.sha256(content).hexdigest()
+    return dataclasses.replace(source, url=f"{server.url}/{source.file}", digest=digest)
 
 
 @pytest.mark.parametrize("name", FETCHED)
