@@ -19,7 +19,7 @@ N_RESAMPLES = 1000
 def name_of(fpr):
     """How `table` calls a rate.
 
-    Taught in book/lira.ipynb.
+    Used in notebooks/lira.ipynb.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def show(found):
 def percent(estimate, digits=2):
     """An `intervals.Estimate` in per cent.
 
-    Taught in book/lira.ipynb.
+    Used in book/which_attack.ipynb.
 
     Examples
     --------

@@ -284,7 +284,7 @@ def early_stopping_epoch(accuracy, target):
 
     Notes
     -----
-    Song and Mittal 2021, section 3.2.1. Taught in book/defenses.ipynb.
+    Song and Mittal 2021, section 3.2.1. Run in notebooks/defenses.ipynb.
 
     Examples
     --------

@@ -33,7 +33,7 @@ def log_probabilities(probabilities, tolerance=1e-3):
 
     Notes
     -----
-    Taught in book/metric_attacks.ipynb.
+    Run in notebooks/risk_scores.ipynb.
 
     Examples
     --------

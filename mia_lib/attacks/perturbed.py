@@ -35,7 +35,7 @@ def merlin(fit, scale, repeats=100, seed=0):
 
     Notes
     -----
-    Costs `repeats` passes over the data for each model. Taught in book/lira.ipynb.
+    Costs `repeats` passes over the data for each model. Run in notebooks/lira.ipynb.
 
     Examples
     --------

@@ -168,7 +168,7 @@ def compare_queries(signals, prior=0.5, bins=100, delta=0.05, n_permutations=999
     Notes
     -----
     MACE v1 section 8, v2 section 10. Advantages compare only at one prior and with equally fine bins: finer ones see
-    more and have more bias. Taught in book/bayes.ipynb.
+    more and have more bias. Run in notebooks/bayes.ipynb.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def most_exposed(query, signal, delta=0.05):
 
     Notes
     -----
-    MACE v2 section 10, "training set samples that are particularly vulnerable". Taught in book/bayes.ipynb.
+    MACE v2 section 10, "training set samples that are particularly vulnerable". Run in notebooks/bayes.ipynb.
 
     Examples
     --------
