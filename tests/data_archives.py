@@ -174,6 +174,47 @@ def imdb(rng):
     return {"aclImdb_v1.tar.gz": tgz(members)}, arrays, {"train": (0, 22), "test": (22, 44)}
 
 
+def wikitext103(rng):
+    articles = {
+        "Valkyria Chronicles": ["First , with = signs = in it .", "S\u00e9cond <unk> @-@ one ."],
+        "An empty one": [],
+        "E = m c": ["= 5 is no heading", "nor = this =", "= = nor this ="],
+    }
+    lines, texts, article = [""], [], []
+    for number, (title, paragraphs) in enumerate(articles.items()):
+        lines += [f" = {title} = ", ""]
+        for place, text in enumerate(paragraphs):
+            if place == 1:
+                lines += ["", " = = Plot = = ", "", " = = = Part one = = = ", ""]
+            lines.append(f" {text} ")
+            texts.append(text)
+            article.append(number)
+        lines.append(" ")
+    tokens = "\n".join(lines).encode()
+    members = [("wikitext-103/wiki.test.tokens", b" = Other = \n text \n"), ("wikitext-103/wiki.train.tokens", tokens)]
+    arrays = {"x": texts, "y": np.zeros(len(texts), dtype=np.int64), "article": np.array(article, dtype=np.int32)}
+    return {"wikitext-103-v1.zip": zipped(members)}, arrays, {}
+
+
+def imagenet32_batch(x, y):
+    """One batch in the official format: (k, 3072), channel by channel, and labels from 1."""
+    return npz(data=x.transpose(0, 3, 1, 2).reshape(len(x), 3072), labels=y + 1, mean=np.zeros(3072))
+
+
+def imagenet32(rng, sizes=(2, 1, 2, 2, 2, 2, 2, 2, 2, 3, 4)):
+    """Ten training batches and the validation batch, of these many images."""
+    n, ends = sum(sizes), np.cumsum(sizes)
+    x, y = rng.integers(256, size=(n, 32, 32, 3), dtype=np.uint8), rng.integers(1000, size=n)
+    batches = [imagenet32_batch(x[stop - k : stop], y[stop - k : stop]) for k, stop in zip(sizes, ends)]
+    train = [(f"train_data_batch_{number}.npz", content) for number, content in enumerate(batches[:-1], 1)]
+    train = [(f"Imagenet32_train_npz/{name}", content) for name, content in sorted(train)]  # 10 before 2
+    served = {
+        "Imagenet32_train_npz.zip": zipped(train),
+        "Imagenet32_val_npz.zip": zipped([("val_data.npz", batches[-1])]),
+    }
+    return served, {"x": x, "y": y}, {"train": (0, int(ends[-2])), "test": (int(ends[-2]), n)}
+
+
 def skin_lesions(rng):
     kinds = ("MEL", "NV", "BCC", "AKIEC", "BKL", "DF", "VASC")
     place = {"AKIEC": 0, "BCC": 1, "BKL": 2, "DF": 3, "MEL": 4, "NV": 5, "VASC": 6}
@@ -251,6 +292,8 @@ MAKERS = {
     "svhn": svhn,
     "cinic10": cinic10,
     "imdb": imdb,
+    "wikitext103": wikitext103,
+    "imagenet32": imagenet32,
     "skin-lesions": skin_lesions,
     "purchase100": purchase100,
     "texas100": texas100,

@@ -1,7 +1,6 @@
 """Data sets: the embedded ones, the fetched ones from small archives on loopback, the real ones where they are."""
 
 import dataclasses
-import hashlib
 import os
 import pathlib
 import pickle
@@ -9,15 +8,30 @@ import socket
 import subprocess
 import sys
 import tarfile
+import tracemalloc
 
 import numpy as np
 import pytest
 import torchvision.datasets
-from data_archives import MAKERS, git_blob, image, link, md5, npz, serve, table, tgz, zip_link, zipped
+from data_archives import (
+    MAKERS,
+    image,
+    imagenet32,
+    imagenet32_batch,
+    link,
+    local,
+    md5,
+    npz,
+    serve,
+    table,
+    tgz,
+    zip_link,
+    zipped,
+)
 
 from mia_lib import data
 from mia_lib.data import __main__ as command
-from mia_lib.data import files, originals
+from mia_lib.data import files, originals, parsers
 
 FETCHED = list(MAKERS)
 TORCHVISION = ("mnist", "cifar10", "cifar100", "svhn")
@@ -30,6 +44,8 @@ LAST = {
     "svhn": "test_32x32.mat",
     "cinic10": "CINIC-10.tar.gz",
     "imdb": "aclImdb_v1.tar.gz",
+    "wikitext103": "wikitext-103-v1.zip",
+    "imagenet32": "Imagenet32_val_npz.zip",
     "skin-lesions": "ISIC2018_Task3_Training_Input.zip",
     "purchase100": "dataset_purchase.tgz",
     "texas100": "dataset_texas.tgz",
@@ -164,7 +180,7 @@ def test_unknown_name_lists_the_names(name):
         data.status(name)
 
 
-@pytest.mark.parametrize("name", ["digits", "synthetic-purchase", "location30", "skin-lesions", "purchase100"])
+@pytest.mark.parametrize("name", ["digits", "synthetic-purchase", "location30", "skin-lesions", "wikitext103"])
 def test_split_without_an_official_one(name):
     with pytest.raises(ValueError, match=f"{name}.*no official split"):
         data.load(name, "train")
@@ -275,14 +291,6 @@ def place(tmp_path, monkeypatch, made):
         context.__exit__(None, None, None)
 
 
-def local(source, server, served):
-    """The source at the server, with the checksum of what is served, by the kind of checksum that it really has."""
-    content = served[source.file]
-    sums = {"": "", "md5": md5(content), "git-blob": git_blob(content)}
-    digest = sums[source.algorithm] if source.algorithm in sums else hashlib.sha256(content).hexdigest()
-    return dataclasses.replace(source, url=f"{server.url}/{source.file}", digest=digest)
-
-
 @pytest.mark.parametrize("name", FETCHED)
 def test_fetched_whole(name, place, monkeypatch, capsys):
     here = place(name)
@@ -298,7 +306,7 @@ def test_fetched_whole(name, place, monkeypatch, capsys):
     here.load_is_right()
 
 
-@pytest.mark.parametrize("name", ["mnist", "cifar10", "cifar100", "svhn", "cinic10", "imdb"])
+@pytest.mark.parametrize("name", ["mnist", "cifar10", "cifar100", "svhn", "cinic10", "imdb", "imagenet32"])
 def test_official_splits(name, place):
     here = place(name)
     whole = data.load(name)
@@ -455,6 +463,8 @@ def test_half_unpacked_mnist_is_not_taken_for_whole(place):
 # ------------------------------------------------------------ inside archives
 
 PNG = image(np.arange(32 * 32 * 3, dtype=np.uint8).reshape(32, 32, 3), "PNG")
+TOKENS = "wikitext-103/wiki.train.tokens"
+FOUR = {"data": np.zeros((4, 3072), np.uint8), "labels": np.ones(4, np.int64)}  # as many as the validation part has
 
 
 def exchange(here, file, content):
@@ -507,6 +517,23 @@ def test_links_are_refused(kind, place):
         ("location30", None, tgz([])),
         ("cinic10", None, tgz([("train/cat/a.txt", b"")])),
         ("imdb", None, tgz([("readme", b"")])),
+        ("wikitext103", None, zipped([("wikitext-103/wiki.valid.tokens", " = A = \n text")])),
+        ("wikitext103", None, zipped([(TOKENS, "text \n = A = \n text")])),
+        ("wikitext103", None, zipped([(TOKENS, " = A = \n = = B = = \n")])),
+        ("wikitext103", None, zipped([(TOKENS, "")])),
+        ("imagenet32", None, zipped([("readme", b"")])),
+        ("imagenet32", "Imagenet32_train_npz.zip", zipped([("train_data_batch_1.npz", npz(**FOUR))])),
+        ("imagenet32", None, zipped([("a/val_data.npz", npz(**FOUR)), ("b/val_data.npz", npz(**FOUR))])),
+        ("imagenet32", None, zipped([("val_data.npz", b"no arrays")])),
+        ("imagenet32", None, zipped([("val_data.npz", npz(**FOUR)[:-40])])),
+        ("imagenet32", None, zipped([("val_data.npz", npz(data=FOUR["data"]))])),
+        ("imagenet32", None, zipped([("val_data.npz", npz(**FOUR | {"data": FOUR["data"][:, :-1]}))])),
+        ("imagenet32", None, zipped([("val_data.npz", npz(**FOUR | {"data": FOUR["data"].astype(int)}))])),
+        ("imagenet32", None, zipped([("val_data.npz", npz(**FOUR | {"labels": FOUR["labels"][:3]}))])),
+        ("imagenet32", None, zipped([("val_data.npz", npz(**FOUR | {"labels": np.ones(4)}))])),
+        ("imagenet32", None, zipped([("val_data.npz", npz(**FOUR | {"labels": np.array([None] * 4)}))])),
+        ("imagenet32", None, zipped([("val_data.npz", npz(**{key: a[:3] for key, a in FOUR.items()}))])),
+        ("imagenet32", None, zipped([("val_data.npz", npz(**{key: np.tile(a.T, 2).T for key, a in FOUR.items()}))])),
         ("skin-lesions", "ISIC2018_Task3_Training_GroundTruth.zip", zipped([("x.csv", "")])),
         ("skin-lesions", "ISIC2018_Task3_Training_GroundTruth.zip", b"no zip"),
         ("skin-lesions", "ISIC2018_Task3_Training_LesionGroupings.csv", b"image\nISIC_1\n"),
@@ -539,6 +566,29 @@ def test_labels_out_of_range_are_noticed(place):
     arrays = here.arrays | {"y": np.array([0, 1, 2, 3, 4, 100])}
     exchange(here, LAST["purchase100"], tgz([("dataset_purchase", table(arrays["x"], arrays["y"]))]))
     here.fails("labels 0 ... 100", "0 ... 99")
+
+
+def test_classes_of_imagenet32_count_from_one_in_its_files(place):
+    here = place("imagenet32")
+    last = here.arrays["x"][-4:]
+    exchange(here, LAST["imagenet32"], zipped([("val_data.npz", imagenet32_batch(last, np.array([0, 1, 2, -1])))]))
+    here.fails("labels -1 ... ", "0 ... 999")
+    exchange(here, LAST["imagenet32"], zipped([("val_data.npz", imagenet32_batch(last, np.array([0, 1, 2, 999])))]))
+    (here.downloads / LAST["imagenet32"]).unlink()
+    assert data.load("imagenet32", "test").y.tolist() == [0, 1, 2, 999]
+
+
+def test_imagenet32_is_filled_without_a_second_copy(tmp_path):
+    served, arrays, splits = imagenet32(np.random.default_rng(0), sizes=(40,) * 11)
+    paths = [tmp_path / name for name in served]
+    for path in paths:
+        path.write_bytes(served[path.name])
+    tracemalloc.start()
+    found = parsers.imagenet32(*paths, splits)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(found["x"], arrays["x"])
+    assert peak < 1.5 * arrays["x"].nbytes  # the batch at hand is held two or three times, each an eleventh
 
 
 def test_git_blob_is_what_git_says(tmp_path):
@@ -607,13 +657,15 @@ def test_damaged_cache_is_named_and_kept(how, place):
     assert not (here.npz.parent / "sprung").exists()
 
 
-def test_imdb_whose_texts_do_not_match_its_labels(place):
-    here = place("imdb")
+@pytest.mark.parametrize("name, message", [("imdb", "43 texts for 44 labels"), ("wikitext103", "4 texts for 5 labels")])
+def test_texts_that_do_not_match_their_labels(name, message, place):
+    here = place(name)
     here.npz.parent.mkdir(parents=True)
-    text = np.frombuffer(b"\0".join(t.encode() for t in here.arrays["x"][1:]), dtype=np.uint8)
-    np.savez(here.npz, text=text, y=here.arrays["y"], is_test=here.arrays["is_test"])
-    with pytest.raises(data.DataError, match="43 texts for 44 labels"):
-        data.load("imdb")
+    arrays = dict(here.arrays)
+    text = np.frombuffer(b"\0".join(t.encode() for t in arrays.pop("x")[1:]), dtype=np.uint8)
+    np.savez(here.npz, text=text, **arrays)
+    with pytest.raises(data.DataError, match=f"{name}: found {message}"):
+        data.load(name)
 
 
 def test_the_cache_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -744,6 +796,20 @@ def test_real_imdb():
         assert len(part) == len(part.x) == 25000 and np.bincount(part.y).tolist() == [12500, 12500]
         assert (part.extra["is_test"] == is_test).all()
         assert all(isinstance(text, str) and text for text in part.x)
+
+
+@pytest.mark.real_data
+def test_real_wikitext103():
+    wikitext = real("wikitext103")
+    assert len(wikitext) == len(wikitext.x) == len(wikitext.extra["article"]) > 500_000
+    assert (np.diff(wikitext.extra["article"]) >= 0).all() and not any(text.startswith("= = ") for text in wikitext.x)
+
+
+@pytest.mark.real_data
+def test_real_imagenet32():
+    train, test = real("imagenet32", "train"), real("imagenet32", "test")
+    assert train.x.shape == (1_281_167, 32, 32, 3) and test.x.shape == (50_000, 32, 32, 3)
+    assert np.bincount(test.y).tolist() == [50] * 1000 and np.bincount(train.y).max() == 1300
 
 
 @pytest.mark.real_data

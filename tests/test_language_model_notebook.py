@@ -1,13 +1,17 @@
 """The notebook language_model on a file of features, on texts, and with values that cannot be meant."""
 
+import dataclasses
+import json
 from functools import partial
 
 import notebook_runs
 import numpy as np
 import pytest
-from notebook_runs import last_line
+from data_archives import md5, zipped
+from notebook_runs import NOTEBOOKS, files, last_line, run
 
 from mia_lib import results
+from mia_lib.data import originals
 
 TINY = {"n_known": 40, "set_sizes": [20], "feature_sizes": [20, 100], "n_targets": 2, "subsets": 3, "level_draws": 10,
         "n_steps": 3, "n_permutations": 19}  # fmt: skip
@@ -63,6 +67,54 @@ def test_texts_from_end_to_end(here):
     assert rows["AUC, LiRA online, global variance"]["value"] > 0.5
     assert rows["control: zlib length"]["n"] == 8
     assert list((here / "MIA_RUNS").glob("language_model--markov--*"))
+
+
+def put_wikitext(here, monkeypatch, n_articles):
+    """WikiText-103 in its official format, by hand: ten paragraphs an article, four of them too short for the smoke run."""
+    rng = np.random.default_rng(0)
+    words = [f"{a}{b}" for a in "bdfgkm" for b in ("ala", "elo", "ira", "ono", "uma")]
+    lines = [""]
+    for article in range(n_articles):
+        lines += [f" = Article {article} = ", ""]
+        for paragraph in range(10):
+            if paragraph == 5:
+                lines += ["", " = = Section = = ", ""]
+            drawn = rng.choice(words, 12 if paragraph % 3 else 5)
+            lines.append(f" {' '.join(drawn)} , <unk> . ")
+        lines.append("")
+    content = zipped([("wikitext-103/wiki.train.tokens", "\n".join(lines))])
+    (here / "MIA_DATA" / "downloads").mkdir()
+    (here / "MIA_DATA" / "downloads" / "wikitext-103-v1.zip").write_bytes(content)
+    source = dataclasses.replace(originals._SOURCES["wikitext103"][0], digest=md5(content))
+    monkeypatch.setitem(originals._SOURCES, "wikitext103", [source])
+
+
+def test_paragraphs_of_wikitext_from_end_to_end(here, monkeypatch):
+    put_wikitext(here, monkeypatch, 60)
+    assert call("wikitext103", "smoke") == 0
+    record = results.read(here / "MIA_RESULTS" / "language_model--wikitext103--smoke.json")
+    rows = {row["what"]: row for row in record["rows"]}
+    assert record["parameters"]["dataset"] == "wikitext103" and {"L16", "H9"} == {row["id"] for row in record["rows"]}
+    assert rows["loss, members, seed 0"]["value"] < rows["loss, others, seed 0"]["value"] < np.log(200)
+    assert rows["TPR at 0.1 %, LiRA online, global variance"]["paper"] == 0.014
+    # words are drawn independently: what no model has read tells nobody
+    assert rows["control: loss under the reference model"]["value"] < 5
+    assert list((here / "MIA_RUNS").glob("language_model--wikitext103--*"))
+
+
+def test_more_paragraphs_than_there_are(here, monkeypatch, capsys):
+    put_wikitext(here, monkeypatch, 5)
+    assert call("wikitext103", "smoke") == 1
+    assert "n_texts, n_reference: given 120 and 20" in last_line(capsys)
+
+
+def test_every_parameter_file_fits_the_notebook():
+    known = run.defaults(json.loads((NOTEBOOKS / "language_model.ipynb").read_text(encoding="utf-8")))
+    assert len(files("language_model")) == 4 * 4
+    for path in files("language_model"):
+        values = run.read_parameters(path)
+        run.check(values, known)
+        assert path.stem == f"language_model--{values['dataset']}--{values['scale']}"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ class Dataset:
     ----------
     x : ndarray (n, ...) or list of str
         The records: uint8 images (n, height, width) or (n, height, width, 3), binary uint8 records (n, d), float32 for
-        ``digits``, and one string per review for ``imdb``.
+        ``digits``, and one string per review for ``imdb``, per paragraph for ``wikitext103``.
     y : ndarray (n,) of int64
         Labels 0 ... K - 1.
     name : str

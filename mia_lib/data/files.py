@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import io
 import lzma
 import os
 import re
@@ -199,10 +200,13 @@ def named_members(path, names):
     return [found[name] for name in names]
 
 
-def read_npz(path, names):
-    """Arrays of an .npz file by name, without unpickling; DataError where it is damaged or one is missing."""
+def read_npz(path, names, content=None):
+    """Arrays of an .npz file by name, without unpickling; DataError where it is damaged or one is missing.
+
+    ``content`` holds the file's bytes where it is a member of the archive at `path`.
+    """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(path if content is None else io.BytesIO(content), allow_pickle=False) as archive:
             return {name: archive[name] for name in names}
     except BROKEN as error:
         wanted = ", ".join(names)

@@ -14,6 +14,8 @@ _MEMGUARD = (
     f"https://raw.githubusercontent.com/inspire-group/membership-inference-evaluation/{_MEMGUARD_COMMIT}/MemGuard"
 )
 _ISIC = "https://isic-challenge-data.s3.amazonaws.com/2018"
+_IMAGENET = "https://image-net.org/data/downsample"
+_RESIZED = "tensorflow_datasets/datasets/imagenet_resized/checksums.tsv"
 _AT_COMMIT = "the file at that commit"
 _BLOB = "the file's id in the repository privacytrustlab/datasets"
 
@@ -43,6 +45,22 @@ _SOURCES = {
             "md5",
             "7c2ac02c03563afcf9b574c7e56c153a",
             "torchtext/datasets/imdb.py",
+        )
+    ],
+    "wikitext103": [
+        Source(
+            "wikitext-103-v1.zip",
+            "https://s3.amazonaws.com/research.metamind.io/wikitext/wikitext-103-v1.zip",
+            "md5",
+            "9ddaacaf6af0710eda8c456decff7832",
+            "torchtext/datasets/wikitext103.py",
+        )
+    ],
+    "imagenet32": [
+        Source(f"Imagenet32_{part}_npz.zip", f"{_IMAGENET}/Imagenet32_{part}_npz.zip", "sha256", digest, _RESIZED)
+        for part, digest in (
+            ("train", "94226337ecc1b0309d9fcd0167127aaadc931587035fbcb53925235edbaec4fc"),
+            ("val", "013990e6dec1237dcd1f9beadbab81ead6604cc119af5cacbfb59ae28148377a"),
         )
     ],
     "skin-lesions": [
@@ -151,6 +169,18 @@ ORIGINALS = {
         2,
         {"text": ("uint8", (None,)), "y": ("int64", (50_000,)), "is_test": ("bool", (50_000,))},
         _train_test(25_000, 50_000),
+    ),
+    "wikitext103": Original(
+        parsers.wikitext103,
+        1,
+        {"text": ("uint8", (None,)), "y": ("int64", (None,)), "article": ("int32", (None,))},
+        {},
+    ),
+    "imagenet32": Original(
+        lambda train, val: parsers.imagenet32(train, val, ORIGINALS["imagenet32"].splits),
+        1000,
+        _images(1_331_167, 32, 32, 3),
+        _train_test(1_281_167, 1_331_167),
     ),
     "skin-lesions": Original(
         parsers.skin_lesions, 7, _images(10_015, 64, 64, 3) | {"lesion": ("int32", (10_015,))}, {}

@@ -119,6 +119,73 @@ def imdb(path):
     }
 
 
+_HEADING = re.compile(rb"((?:= )+)(?![=\s]).*?\S((?: =)+)")
+
+
+def _heading_level(line):
+    """1 for ``= Title =``, 2 for ``= = Section = =`` and so on, 0 for a line that is no heading."""
+    found = _HEADING.fullmatch(line)
+    level = found[1].count(b"=") if found else 0
+    return level if found and level == found[2].count(b"=") else 0
+
+
+def wikitext103(path):
+    member = "wikitext-103/wiki.train.tokens"
+    paragraphs, article, n_articles = [], [], 0
+    for line in files.named_members(path, [member])[0].split(b"\n"):
+        line = line.strip()
+        level = _heading_level(line)
+        n_articles += level == 1
+        if level or not line:
+            continue
+        if not n_articles:
+            raise DataError(f"{path}: {member} begins with {line[:40]!r}, expected an article's ' = Title = '", path)
+        paragraphs.append(line)
+        article.append(n_articles - 1)
+    if not paragraphs:
+        raise DataError(f"{path}: {member} has no paragraph, expected articles of some", path)
+    return {
+        "text": np.frombuffer(b"\0".join(paragraphs), dtype=np.uint8),
+        "y": np.zeros(len(paragraphs), dtype=np.int64),
+        "article": np.array(article, dtype=np.int32),
+    }
+
+
+def _imagenet_batch(path, name):
+    """Images (k, 3072), all red values first, then green, then blue, and labels (k,) from 1."""
+    found = [content for _, content in files.members(path, re.compile(rf"(?:.*/)?{name}\.npz").fullmatch)]
+    if len(found) != 1:
+        raise DataError(f"{path} has {len(found)} members {name}.npz, expected one", path)
+    data, labels = files.read_npz(path, ["data", "labels"], found[0]).values()
+    if data.dtype != np.uint8 or data.shape[1:] != (3072,) or labels.shape != data.shape[:1] or labels.dtype.kind not in "iu":
+        shapes = f"data {data.dtype} {data.shape} and labels {labels.dtype} {labels.shape}"
+        raise DataError(f"{path}: {name}.npz holds {shapes}, expected data uint8 (k, 3072) and k whole labels", path)
+    return data, labels
+
+
+def imagenet32(train_path, val_path, splits):
+    # One array of the known size is filled batch by batch: the set is 4 GB, and a second copy is nowhere made.
+    n = splits["test"][1]
+    x, y = np.empty((n, 32, 32, 3), dtype=np.uint8), np.empty(n, dtype=np.int64)
+    train_names = [f"train_data_batch_{number}" for number in range(1, 11)]
+    for path, names, (start, stop) in (
+        (train_path, train_names, splits["train"]),
+        (val_path, ["val_data"], splits["test"]),
+    ):
+        row = start
+        for name in progress.bar(names, "batches read"):
+            data, labels = _imagenet_batch(path, name)
+            if row + len(data) > stop:
+                raise DataError(f"{path} holds more than the expected {stop - start} images", path)
+            x[row : row + len(data)] = data.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+            y[row : row + len(data)] = labels
+            row += len(data)
+        if row != stop:
+            raise DataError(f"{path} holds {row - start} images, expected {stop - start}", path)
+    y -= 1  # the files count classes from 1
+    return {"x": x, "y": y}
+
+
 def _table(text, path, columns):
     rows = list(csv.DictReader(io.StringIO(text)))
     if not rows or set(columns) - set(rows[0]):
