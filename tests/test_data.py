@@ -170,6 +170,7 @@ def test_mixture_bad_input(call, word):
 def test_names_are_those_of_the_documentation():
     assert set(data.names()) == {"digits", "synthetic-purchase", *FETCHED}
     assert all(name in data.load.__doc__ for name in data.names())
+    assert set(data.names()) - set(data.names(texts=False)) == {"imdb", "wikitext103"}
 
 
 @pytest.mark.parametrize("name", ["mnits", "", None, 3])

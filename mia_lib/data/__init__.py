@@ -77,17 +77,26 @@ def synthetic_purchase(n=20_000, rng=None, **options):
 _EMBEDDED = {"digits": _digits, "synthetic-purchase": lambda: synthetic_purchase(rng=np.random.default_rng(100))}
 
 
-def names():
+def names(texts=True):
     """The names that `load` knows, embedded data sets first.
 
+    Parameters
+    ----------
+    texts : bool
+        Whether with the data sets whose records are texts, str, and no arrays of numbers.
+
+    Notes
+    -----
     Taught in book/membership_game.ipynb.
 
     Examples
     --------
     >>> names()[:3]
     ('digits', 'synthetic-purchase', 'mnist')
+    >>> sorted(set(names()) - set(names(texts=False)))
+    ['imdb', 'wikitext103']
     """
-    return (*_EMBEDDED, *ORIGINALS)
+    return (*_EMBEDDED, *(name for name, original in ORIGINALS.items() if texts or "text" not in original.arrays))
 
 
 def status(name):
