@@ -356,6 +356,32 @@ class TestRuns:
         again = generative.js_gan(RECORDS, epochs=4, checkpoints=[2, 4], **arguments)
         assert same(again[2], whole[2]) and same(again[4], whole[4])
 
+    def test_training_again_for_a_checkpoint_loses_nothing(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(training, "SAVE_EVERY", 0)
+        arguments = dict(folder=tmp_path / "a", **COMMON)
+        generative.js_gan(RECORDS, epochs=8, rng=seeded(), **arguments)
+        latest = (tmp_path / "a" / "latest.npz").read_bytes()
+        epoch = training.Run._epoch
+
+        def cut(run, step, n_steps, number):
+            if number == 4:
+                raise KeyboardInterrupt
+            return epoch(run, step, n_steps, number)
+
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(training.Run, "_epoch", cut)
+            generative.js_gan(RECORDS, epochs=8, checkpoints=[5, 8], **arguments)
+        assert (tmp_path / "a" / "latest.npz").read_bytes() == latest
+        done = []
+        monkeypatch.setattr(training.Run, "_epoch", lambda *args: done.append(args[-1]) or epoch(*args))
+        generative.js_gan(RECORDS, epochs=9, **arguments)  # without the missing checkpoint: from the latest
+        assert done == [9]
+        whole = generative.js_gan(RECORDS, epochs=9, checkpoints=[5, 9], rng=seeded(), **COMMON)
+        done.clear()
+        again = generative.js_gan(RECORDS, epochs=9, checkpoints=[5, 9], **arguments)
+        assert done[0] < 5 and same(again[5], whole[5]) and same(again[9], whole[9])
+        assert not (tmp_path / "a" / "again.npz").exists()
+
     @pytest.mark.parametrize("kind", ["js_gan", "wgan_gp"])
     def test_a_diverged_run_names_its_epoch(self, kind, tmp_path):
         train = getattr(generative, kind)

@@ -20,6 +20,7 @@ from mia_lib.generative.networks import NETWORKS, Networks
 
 SAVE_EVERY = 60  # seconds between two states on disk, checkpoints apart
 LATEST = "latest.npz"
+AGAIN = "again.npz"  # in place of LATEST while epochs are trained again that LATEST is past: nothing computed is lost
 REVISION = 1  # to be raised whenever the same arguments give other numbers, so that no folder of older code is gone on with
 
 
@@ -205,16 +206,23 @@ class Run:
         state["draws"] = self.draws.get_state().numpy()
         state["epoch"] = np.array(epoch)
         state.update({f"loss/{name}": np.array(values) for name, values in history.items()})
-        _write(self.folder / LATEST, state)
+        _write(self.folder / (LATEST if epoch >= self.reached else AGAIN), state)
+        if epoch >= self.reached:
+            (self.folder / AGAIN).unlink(missing_ok=True)
 
     def _resume(self, wanted, history):
-        """Load the latest state and give its epoch; None where there is no state, or one that is past a missing checkpoint."""
-        if self.folder is None or not (self.folder / LATEST).exists():
-            return None
-        with np.load(self.folder / LATEST, allow_pickle=False) as file:
-            state = dict(file)
-        if any(epoch <= state["epoch"] and not self._file(epoch).exists() for epoch in wanted):
-            return None  # from the start again: the same seed gives the same epochs
+        """Load the latest state that is past no missing checkpoint and give its epoch; None where there is none."""
+        states = []
+        for path in () if self.folder is None else (self.folder / LATEST, self.folder / AGAIN):
+            if path.exists():
+                with np.load(path, allow_pickle=False) as file:
+                    states.append(dict(file))
+        self.reached = max((int(state["epoch"]) for state in states), default=0)
+        missing = [epoch for epoch in wanted if not self._file(epoch).exists()]
+        states = [state for state in states if all(epoch > state["epoch"] for epoch in missing)]
+        if not states:
+            return None  # from the start: the same seed gives the same epochs again
+        state = max(states, key=lambda state: state["epoch"])
         for name, network in self.networks.items():
             prefix = f"weight/{name}/"
             own = {key.removeprefix(prefix): torch.from_numpy(state[key]) for key in state if key.startswith(prefix)}
