@@ -173,8 +173,17 @@ def test_names_are_those_of_the_documentation():
     assert set(data.names()) - set(data.names(texts=False)) == {"imdb", "wikitext103"}
 
 
+def test_splits_are_those_that_load_takes():
+    assert {name for name in data.names() if "train" in data.splits(name)} == {
+        "mnist", "cifar10", "cifar100", "svhn", "cinic10", "imdb", "imagenet32",
+    }  # fmt: skip
+    assert data.splits("cinic10") == ("train", "valid", "test") and data.splits("location30") == ()
+
+
 @pytest.mark.parametrize("name", ["mnits", "", None, 3])
 def test_unknown_name_lists_the_names(name):
+    with pytest.raises(ValueError, match="digits.*location30"):
+        data.splits(name)
     with pytest.raises(ValueError, match="digits.*location30"):
         data.load(name)
     with pytest.raises(ValueError, match="digits.*location30"):

@@ -24,6 +24,7 @@ __all__ = [
     "load",
     "names",
     "purchase_mixture",
+    "splits",
     "status",
     "synthetic_purchase",
 ]
@@ -97,6 +98,20 @@ def names(texts=True):
     ['imdb', 'wikitext103']
     """
     return (*_EMBEDDED, *(name for name, original in ORIGINALS.items() if texts or "text" not in original.arrays))
+
+
+def splits(name):
+    """The names of the official splits of a data set, none where there is none.
+
+    Used in notebooks/lira.ipynb.
+
+    Examples
+    --------
+    >>> splits("cinic10"), splits("digits")
+    (('train', 'valid', 'test'), ())
+    """
+    _known(name)
+    return tuple(ORIGINALS[name].splits) if name in ORIGINALS else ()
 
 
 def status(name):
@@ -187,9 +202,9 @@ def load(name, split=None):
     ((1797, 8, 8), np.float32(1.0), array([0, 1, 2]))
     """
     _known(name)
-    splits = ORIGINALS[name].splits if name in ORIGINALS else {}
-    if split is not None and split not in splits:
-        expected = "None or " + ", ".join(map(repr, splits)) if splits else "None: it has no official split"
+    known = splits(name)
+    if split is not None and split not in known:
+        expected = "None or " + ", ".join(map(repr, known)) if known else "None: it has no official split"
         checks.fail("split", repr(split), f"for {name} {expected}")
     if name in _EMBEDDED:
         return _EMBEDDED[name]()
@@ -197,7 +212,7 @@ def load(name, split=None):
     if name == "song-mittal-location30":
         return Dataset(extra["target_undefended"], extra["target_y"].astype(np.int64), name, extra)
     y = extra.pop("y")
-    start, stop = splits[split] if split else (0, len(y))
+    start, stop = ORIGINALS[name].splits[split] if split else (0, len(y))
     x = _texts(name, extra.pop("text"), len(y)) if "text" in extra else extra.pop("x")
     if "approximate" in extra:
         rows = extra.pop("approximate")
