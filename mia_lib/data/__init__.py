@@ -201,7 +201,6 @@ def load(name, split=None):
     >>> digits.x.shape, digits.x.max(), digits.y[:3]
     ((1797, 8, 8), np.float32(1.0), array([0, 1, 2]))
     """
-    _known(name)
     known = splits(name)
     if split is not None and split not in known:
         expected = "None or " + ", ".join(map(repr, known)) if known else "None: it has no official split"
