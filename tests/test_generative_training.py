@@ -382,13 +382,30 @@ class TestRuns:
         assert done[0] < 5 and same(again[5], whole[5]) and same(again[9], whole[9])
         assert not (tmp_path / "a" / "again.npz").exists()
 
-    @pytest.mark.parametrize("kind", ["js_gan", "wgan_gp"])
+    @pytest.mark.parametrize("kind", KINDS)
     def test_a_diverged_run_names_its_epoch(self, kind, tmp_path):
         train = getattr(generative, kind)
         with pytest.raises(ValueError, match=r"loss: given (nan|inf|-inf) in epoch \d+.*try a smaller learning_rate"):
-            train(RECORDS, epochs=40, learning_rate=1e30, folder=tmp_path / "a", rng=seeded(), **COMMON)
+            train(RECORDS, **KINDS[kind], epochs=40, learning_rate=1e30, folder=tmp_path / "a", rng=seeded(), **COMMON)
         latest = np.load(tmp_path / "a" / "latest.npz")
         assert all(np.isfinite(latest[name]).all() for name in latest.files if name.startswith("loss/"))
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_weights_that_the_last_step_spoilt_are_not_kept(self, value, tmp_path):
+        run = training.Run("toy", RECORDS, SMALL, {"precision": "float32"}, tmp_path / "a", seeded(), "cpu")
+        network, _ = run.add("generator", lambda: torch.nn.Linear(2, 2), 0.1, (0.5, 0.9))
+
+        def step(epoch):  # its loss is taken before the weights change
+            if epoch == 3:
+                network.weight.data[0, 1] = value
+            return {"generator": torch.tensor(1.0)}
+
+        with pytest.raises(
+            ValueError, match=r"weights of generator/weight: given nan or inf after epoch 3 of the toy.*learning_rate"
+        ):
+            run.train(step, 1, 3, [1, 3])
+        kept = sorted(path.name for path in (tmp_path / "a").glob("*.npz"))
+        assert kept == ["epoch-000001.npz", "latest.npz"] and np.load(tmp_path / "a" / "latest.npz")["epoch"] == 1
 
     def test_the_manifest_is_readable(self, tmp_path):
         generative.wgan_gp(RECORDS, epochs=1, folder=tmp_path / "a", rng=seeded(), penalty=3.0, **COMMON)

@@ -21,6 +21,7 @@ from mia_lib.generative.networks import NETWORKS, Networks
 SAVE_EVERY = 60  # seconds between two states on disk, checkpoints apart
 LATEST = "latest.npz"
 AGAIN = "again.npz"  # in place of LATEST while epochs are trained again that LATEST is past: nothing computed is lost
+FINITE = "a finite number: try a smaller learning_rate, another rng, or values of x that vary"
 REVISION = 1  # to be raised whenever the same arguments give other numbers, so that no folder of older code is gone on with
 
 
@@ -118,8 +119,11 @@ class Run:
                 for name, value in means.items():
                     history.setdefault(name, []).append(value)
                 kept_now = epoch in wanted or epoch == epochs
+                save_now = self.folder is not None and (kept_now or time.monotonic() - saved > SAVE_EVERY)
+                if kept_now or save_now:
+                    self._check_weights(epoch)
                 self._keep(epoch, wanted, kept)
-                if self.folder is not None and (kept_now or time.monotonic() - saved > SAVE_EVERY):
+                if save_now:
                     self._save(epoch, history)
                     saved = time.monotonic()
                 bar.set_postfix_str(", ".join(f"{name} loss {value:.3g}" for name, value in means.items()))
@@ -132,11 +136,16 @@ class Run:
             for name, loss in step(epoch).items():
                 total[name] = total.get(name, 0) + loss.detach().double()
         means = {name: float(value) / n_steps for name, value in total.items()}
-        bad = [name for name, value in means.items() if not np.isfinite(value)]
-        if bad:
-            checks.fail(f"{bad[0]} loss", f"{means[bad[0]]} in epoch {epoch} of the {self.kind}",
-                        "a finite number: try a smaller learning_rate, another rng, or values of x that vary")  # fmt: skip
+        for name, value in means.items():
+            if not np.isfinite(value):
+                checks.fail(f"{name} loss", f"{value} in epoch {epoch} of the {self.kind}", FINITE)
         return means
+
+    def _check_weights(self, epoch):
+        """A loss is taken before its step, so the last step may spoil the weights after a finite loss."""
+        for name, tensor in self._weights().items():
+            if not bool(torch.isfinite(tensor).all()):
+                checks.fail(f"weights of {name}", f"nan or inf after epoch {epoch} of the {self.kind}", FINITE)
 
     def _keep(self, epoch, wanted, kept):
         if epoch not in wanted:
