@@ -38,13 +38,13 @@ test: setup  ## check everything that must hold
 	@echo "==> 1/5 style"
 	@$(PYTHON) -m ruff check .
 	@echo "==> 2/5 unit and property tests, doctests, the tool chain"
-	@$(PYTEST) -n 2 --ignore=tests/test_browser.py --ignore=tests/test_notebooks.py tests mia_lib
+	@$(PYTEST) -n 2 --ignore=tests/book/test_browser.py --ignore=tests/book/test_notebooks.py tests mia_lib
 	@echo "==> 3/5 every chapter and notebook executed and compared with what is stored"
-	@$(PYTEST) -n 2 --dist loadfile --nbval --nbval-cell-timeout=600 tests/test_notebooks.py $(wildcard book/*.ipynb notebooks/*.ipynb)
+	@$(PYTEST) -n 2 --dist loadfile --nbval --nbval-cell-timeout=600 tests/book/test_notebooks.py $(wildcard book/*.ipynb notebooks/*.ipynb)
 	@echo "==> 4/5 the book, warnings as errors"
 	@$(PYTHON) scripts/book.py html
 	@echo "==> 5/5 the built pages in a browser"
-	@$(PYTEST) tests/test_browser.py
+	@$(PYTEST) tests/book/test_browser.py
 
 bench: setup  ## measure the speed, print a table per bench (fails nothing)
 	@for bench in tests/bench/*.py; do echo "==> $$bench"; $(PYTHON) $$bench || exit 1; done

@@ -1,8 +1,12 @@
-"""What holds for every test: one thread, no progress lines, no window, and a reason for what is skipped."""
+"""What holds for every test: one thread, no progress lines, no window, and a reason for what is
+skipped.
+"""
 
 import os
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: two threads are slower than one
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # before torch is imported: two threads are slower than one
 os.environ.setdefault("MIA_PROGRESS", "off")
 
 import hypothesis
@@ -16,8 +20,12 @@ hypothesis.settings.load_profile("unhurried")
 
 
 def _execute_as_a_notebook_does(kernel, source, allow_stdin=None):
-    """nbval keeps no history, and without it IPython does not see the semicolon that hides a cell's last value."""
-    return kernel.kc.execute(source, store_history=True, allow_stdin=allow_stdin, stop_on_error=False)
+    """nbval keeps no history, and without it IPython does not see the semicolon that hides a cell's
+    last value.
+    """
+    return kernel.kc.execute(
+        source, store_history=True, allow_stdin=allow_stdin, stop_on_error=False
+    )
 
 
 RunningKernel.execute_cell_input = _execute_as_a_notebook_does
@@ -28,4 +36,6 @@ def pytest_collection_modifyitems(items):
         return
     for item in items:
         if item.get_closest_marker("real_data"):
-            item.add_marker(pytest.mark.skip(reason="needs real data: set MIA_DATA to a folder that holds it"))
+            item.add_marker(
+                pytest.mark.skip(reason="needs real data: set MIA_DATA to a folder that holds it")
+            )

@@ -31,7 +31,9 @@ def number(name, value, low=-np.inf, high=np.inf, *, open_low=False, open_high=F
     """
     left, right = "(" if open_low else "[", ")" if open_high else "]"
     expected = f"a number in {left}{low:g}, {high:g}{right}"
-    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
+        value, (bool, np.bool_)
+    )
     if not is_number or not np.isfinite(value):
         fail(name, repr(value), expected)
     if value < low or value > high or (open_low and value == low) or (open_high and value == high):
@@ -88,7 +90,8 @@ def choice(name, value, options):
 
 
 def real_array(name, value, ndim=None, *, shape=None, finite=True, empty=False, dtype=np.float64):
-    """A numeric array, converted to `dtype`, without NaN (and without infinities unless ``finite=False``).
+    """A numeric array, converted to `dtype`, without NaN (and without infinities unless
+    ``finite=False``).
 
     Parameters
     ----------
@@ -112,9 +115,16 @@ def real_array(name, value, ndim=None, *, shape=None, finite=True, empty=False, 
         if array.ndim not in allowed:
             fail(name, f"shape {array.shape}", f"{' or '.join(map(str, allowed))} axes")
     if shape is not None:
-        fits = len(shape) == array.ndim and all(want in (None, got) for want, got in zip(shape, array.shape))
+        fits = len(shape) == array.ndim and all(
+            want in (None, got) for want, got in zip(shape, array.shape)
+        )
         if not fits:
-            wanted = "(" + ", ".join("any" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
+            wanted = (
+                "("
+                + ", ".join("any" if s is None else str(s) for s in shape)
+                + ("," if len(shape) == 1 else "")
+                + ")"
+            )
             fail(name, f"shape {array.shape}", f"shape {wanted}")
     if not empty and array.size == 0:
         fail(name, f"an empty array of shape {array.shape}", "at least one entry")
@@ -122,7 +132,11 @@ def real_array(name, value, ndim=None, *, shape=None, finite=True, empty=False, 
     if np.isnan(array).any():
         fail(name, f"{int(np.isnan(array).sum())} NaN among {array.size} entries", "no NaN")
     if finite and not np.isfinite(array).all():
-        fail(name, f"{int((~np.isfinite(array)).sum())} infinite among {array.size} entries", "finite entries")
+        fail(
+            name,
+            f"{int((~np.isfinite(array)).sum())} infinite among {array.size} entries",
+            "finite entries",
+        )
     return array
 
 
@@ -146,13 +160,19 @@ def labels(name, value, n, n_classes=None):
     if array.shape != (n,):
         fail(name, f"shape {array.shape}", f"shape ({n},)")
     if array.dtype.kind not in "iu":
-        if array.dtype.kind != "f" or not np.isfinite(array).all() or (array != np.round(array)).any():
+        if (
+            array.dtype.kind != "f"
+            or not np.isfinite(array).all()
+            or (array != np.round(array)).any()
+        ):
             fail(name, f"an array of dtype {array.dtype}", "whole numbers")
     array = array.astype(np.int64)
     if array.size and array.min() < 0:
         fail(name, f"smallest label {array.min()}", "labels from 0 on")
     if n_classes is not None and array.size and array.max() >= n_classes:
-        fail(name, f"largest label {array.max()}", f"labels below {n_classes}, the number of classes")
+        fail(
+            name, f"largest label {array.max()}", f"labels below {n_classes}, the number of classes"
+        )
     return array
 
 

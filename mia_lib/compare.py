@@ -1,8 +1,8 @@
 """Attacks under one protocol: the same targets, the same figures, an interval on each.
 
-Scores of S targets on n examples are pooled. What was drawn independently is the example, so every interval comes from a
-bootstrap that draws examples, all targets of one kept together, scores fixed. Models are never redrawn: a model drawn
-twice would be among its own shadow models.
+Scores of S targets on n examples are pooled. What was drawn independently is the example, so every
+interval comes from a bootstrap that draws examples, all targets of one kept together, scores fixed.
+Models are never redrawn: a model drawn twice would be among its own shadow models.
 
 Taught in book/lira.ipynb.
 """
@@ -35,7 +35,8 @@ def table(scores, member, fprs=RATES, delta=0.05, rng=None):
     Parameters
     ----------
     scores : dict of str to array (S, n) or (n,)
-        The scores of each attack, all of one shape; larger means more likely a member. Column i is example i.
+        The scores of each attack, all of one shape; larger means more likely a member. Column i is
+        example i.
     member : bool array, same shape
         The truth.
     fprs : sequence of float
@@ -48,30 +49,32 @@ def table(scores, member, fprs=RATES, delta=0.05, rng=None):
     Returns
     -------
     pandas.DataFrame
-        A row for each attack. "TPR at 0.1 %" and so on (`Estimate`): the largest TPR with FPR <= 0.1 %, all in [0, 1].
-        "false positives at 0.1 %" (int): how many distinct examples carry the false positives. "resolved at 0.1 %"
-        (bool): whether there are so many non-members that not one false positive among them would show FPR <= 0.1 %;
-        where this is False the TPR is that without a false positive.
-        "balanced accuracy" (`Estimate`): at the threshold that is best on these scores, which the interval holds
-        fixed. "AUC" (`Estimate`).
+        A row for each attack. "TPR at 0.1 %" and so on (`Estimate`): the largest TPR with FPR <=
+        0.1 %, all in [0, 1]. "false positives at 0.1 %" (int): how many distinct examples carry the
+        false positives. "resolved at 0.1 %" (bool): whether there are so many non-members that not
+        one false positive among them would show FPR <= 0.1 %; where this is False the TPR is that
+        without a false positive. "balanced accuracy" (`Estimate`): at the threshold that is best on
+        these scores, which the interval holds fixed. "AUC" (`Estimate`).
 
     Raises
     ------
     ValueError
-        No attack, scores of another shape than `member`, NaN or +inf, rates or delta outside (0, 1).
+        No attack, scores of another shape than `member`, NaN or +inf, rates or delta outside (0,
+        1).
 
     Notes
     -----
-    Zero false positives show a rate of 0.1 % from 2,995 independent non-members on, of 0.001 % from 299,572. Pooled non-members
-    are not independent, so "resolved" is necessary and not sufficient: look at the examples that carry them.
-    For one target, (n,), intervals of the TPR are those of `metrics.Roc.tpr_at`, without a bootstrap.
-    Taught in book/lira.ipynb.
+    Zero false positives show a rate of 0.1 % from 2,995 independent non-members on, of 0.001 % from
+    299,572. Pooled non-members are not independent, so "resolved" is necessary and not sufficient:
+    look at the examples that carry them. For one target, (n,), intervals of the TPR are those of
+    `metrics.Roc.tpr_at`, without a bootstrap. Taught in book/lira.ipynb.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> member = rng.random((4, 500)) < 0.5
-    >>> scores = {"noise": rng.normal(size=(4, 500)), "good": rng.normal(size=(4, 500)) + 2 * member}
+    >>> scores = {"noise": rng.normal(size=(4, 500)),
+    ...     "good": rng.normal(size=(4, 500)) + 2 * member}
     >>> found = table(scores, member, [0.01], rng=rng)
     >>> list(found.columns)
     ['TPR at 1 %', 'false positives at 1 %', 'resolved at 1 %', 'balanced accuracy', 'AUC']
@@ -92,11 +95,15 @@ def table(scores, member, fprs=RATES, delta=0.05, rng=None):
             row[name_of(rate)] = curve.tpr_at(read_at, delta, rng=np.random.default_rng(seed))
             row[f"false positives {short}"] = curve.distinct_false_positives(read_at)
             row[f"resolved {short}"] = resolved
-        row["balanced accuracy"] = balanced_accuracy(curve, values, member, delta, np.random.default_rng(seed))
+        row["balanced accuracy"] = balanced_accuracy(
+            curve, values, member, delta, np.random.default_rng(seed)
+        )
         row["AUC"] = curve.auc_interval(delta, rng=np.random.default_rng(seed))
         rows[name] = row
     columns = list(next(iter(rows.values())))
-    return pd.DataFrame({column: pd.Series({name: row[column] for name, row in rows.items()}) for column in columns})
+    return pd.DataFrame(
+        {column: pd.Series({name: row[column] for name, row in rows.items()}) for column in columns}
+    )
 
 
 def show(found):
@@ -110,7 +117,8 @@ def show(found):
     Returns
     -------
     pandas.DataFrame of str
-        A column for each figure. A TPR is followed by the number of examples that carry its false positives.
+        A column for each figure. A TPR is followed by the number of examples that carry its false
+        positives.
 
     Notes
     -----
@@ -119,7 +127,8 @@ def show(found):
     Examples
     --------
     >>> member = np.arange(40) < 20
-    >>> show(table({"a": np.arange(40.0)}, member, [0.001], rng=np.random.default_rng(0))).loc["a", "TPR at 0.1 %"]
+    >>> show(table({"a": np.arange(40.0)}, member, [0.001], rng=np.random.default_rng(0))).loc["a",
+    ...     "TPR at 0.1 %"]
     '0.00 % < floor'
     """
     text = pd.DataFrame(index=found.index)
@@ -132,7 +141,9 @@ def show(found):
                 for e, carriers, resolved in cells
             ]
         elif column in ("balanced accuracy", "AUC"):
-            text[column] = [percent(e) if column == "balanced accuracy" else f"{e:.3f}" for e in found[column]]
+            text[column] = [
+                percent(e) if column == "balanced accuracy" else f"{e:.3f}" for e in found[column]
+            ]
     return text
 
 
@@ -152,7 +163,8 @@ def percent(estimate, digits=2):
 
 
 def balanced_accuracy(curve, scores, member, delta=0.05, rng=None):
-    """(TPR + TNR) / 2 at the best threshold, with that threshold held fixed in the bootstrap over examples.
+    """(TPR + TNR) / 2 at the best threshold, with that threshold held fixed in the bootstrap over
+    examples.
 
     Parameters
     ----------
@@ -165,7 +177,8 @@ def balanced_accuracy(curve, scores, member, delta=0.05, rng=None):
     Returns
     -------
     Estimate
-        In [0, 1]. The threshold is chosen on the evaluated scores and flatters the attack; the interval does not know of it.
+        In [0, 1]. The threshold is chosen on the evaluated scores and flatters the attack; the
+        interval does not know of it.
 
     Notes
     -----
@@ -174,12 +187,16 @@ def balanced_accuracy(curve, scores, member, delta=0.05, rng=None):
     Examples
     --------
     >>> scores, member = np.arange(6.0), np.arange(6) > 2
-    >>> balanced_accuracy(metrics.roc(scores, member), scores, member, rng=np.random.default_rng(0)).value
+    >>> balanced_accuracy(metrics.roc(scores, member), scores, member,
+    ...     rng=np.random.default_rng(0)).value
     1.0
     """
     called = np.atleast_2d(scores >= curve.thresholds[np.argmax(curve.tpr - curve.fpr)])
     member = np.atleast_2d(member)
-    counts = np.stack([(called & member).sum(0), member.sum(0), (called & ~member).sum(0), (~member).sum(0)], axis=1)
+    counts = np.stack(
+        [(called & member).sum(0), member.sum(0), (called & ~member).sum(0), (~member).sum(0)],
+        axis=1,
+    )
 
     def value(weights):
         tp, n1, fp, n0 = (weights @ counts).T
@@ -206,13 +223,14 @@ def tpr_ratio(scores, baseline, member, fpr, delta=0.05, rng=None):
     Returns
     -------
     Estimate
-        TPR over TPR, at least 0. Both are resampled together, so that what makes an example hard for either cancels.
-        inf where the baseline finds none.
+        TPR over TPR, at least 0. Both are resampled together, so that what makes an example hard
+        for either cancels. inf where the baseline finds none.
 
     Raises
     ------
     ValueError
-        Wrong shapes, scores that `metrics.roc` refuses, a rate outside (0, 1), an attack and a baseline that both find none.
+        Wrong shapes, scores that `metrics.roc` refuses, a rate outside (0, 1), an attack and a
+        baseline that both find none.
 
     Notes
     -----
@@ -232,11 +250,18 @@ def tpr_ratio(scores, baseline, member, fpr, delta=0.05, rng=None):
     def share(weights):
         ours, theirs = (part(weights) for part in parts)
         total = ours + theirs
-        return np.divide(ours, total, out=np.full(len(total), np.nan), where=total > 0)  # undefined: left out
+        return np.divide(
+            ours, total, out=np.full(len(total), np.nan), where=total > 0
+        )  # undefined: left out
 
     if np.isnan(share(np.ones((1, member.shape[-1]), dtype=np.int64))[0]):
-        checks.fail("scores, baseline", f"two attacks without a true positive at FPR {fpr:g}", "one that finds a member")
-    # The share of the two rates has the ratio's order and stays finite where the baseline finds none.
+        checks.fail(
+            "scores, baseline",
+            f"two attacks without a true positive at FPR {fpr:g}",
+            "one that finds a member",
+        )
+    # The share of the two rates has the ratio's order and stays finite where the baseline finds
+    # none.
     found = intervals.bootstrap(share, member.shape[-1], checks.delta(delta), N_RESAMPLES, rng)
     return intervals.Estimate(*(part / (1 - part) if part < 1 else np.inf for part in found))
 
@@ -255,8 +280,8 @@ def rank_correlation(first, second, delta=0.05, rng=None):
     Returns
     -------
     Estimate
-        Spearman's rank correlation within a target, averaged over targets, in [-1, 1]. 1: the same order, 0: unrelated.
-        Ties share their mean rank.
+        Spearman's rank correlation within a target, averaged over targets, in [-1, 1]. 1: the same
+        order, 0: unrelated. Ties share their mean rank.
 
     Raises
     ------
@@ -265,8 +290,8 @@ def rank_correlation(first, second, delta=0.05, rng=None):
 
     Notes
     -----
-    The interval draws examples, all targets of one kept together, and ranks every resample anew. Taught in
-    book/which_attack.ipynb.
+    The interval draws examples, all targets of one kept together, and ranks every resample anew.
+    Taught in book/which_attack.ipynb.
 
     Examples
     --------
@@ -284,14 +309,17 @@ def rank_correlation(first, second, delta=0.05, rng=None):
             b -= _mean(weights, b)
             spread = np.sqrt((weights * a * a).sum(axis=1) * (weights * b * b).sum(axis=1))
             along = (weights * a * b).sum(axis=1)
-            found.append(np.divide(along, spread, out=np.full(len(along), np.nan), where=spread > 0))
+            found.append(
+                np.divide(along, spread, out=np.full(len(along), np.nan), where=spread > 0)
+            )
         return np.clip(np.mean(found, axis=0).round(12), -1, 1)
 
     return intervals.bootstrap(value, len(pairs[0][0]), checks.delta(delta), N_RESAMPLES, rng)
 
 
 def top_overlap(first, second, share=0.01, delta=0.05, rng=None):
-    """Which share of the records that one attack is surest of are also those that another is surest of.
+    """Which share of the records that one attack is surest of are also those that another is surest
+    of.
 
     Parameters
     ----------
@@ -306,22 +334,26 @@ def top_overlap(first, second, share=0.01, delta=0.05, rng=None):
     Returns
     -------
     Estimate
-        In [0, 1], averaged over targets. Attacks that have nothing in common reach `share` on average.
+        In [0, 1], averaged over targets. Attacks that have nothing in common reach `share` on
+        average.
 
     Raises
     ------
     ValueError
-        Wrong shapes, NaN, a share outside (0, 1), an attack that gives all records of a target the same score.
+        Wrong shapes, NaN, a share outside (0, 1), an attack that gives all records of a target the
+        same score.
 
     Notes
     -----
-    Records tied at the border belong to the top in the part that is left of it: the expectation over random orders of
-    the tied. The interval draws examples, all targets of one kept together. Taught in book/which_attack.ipynb.
+    Records tied at the border belong to the top in the part that is left of it: the expectation
+    over random orders of the tied. The interval draws examples, all targets of one kept together.
+    Taught in book/which_attack.ipynb.
 
     Examples
     --------
     >>> x = np.arange(200.0)
-    >>> top_overlap(x, x, 0.1, rng=np.random.default_rng(0)).value, top_overlap(x, -x, 0.1, rng=np.random.default_rng(0)).value
+    >>> top_overlap(x, x, 0.1, rng=np.random.default_rng(0)).value, top_overlap(x, -x, 0.1,
+    ...     rng=np.random.default_rng(0)).value
     (1.0, 0.0)
     """
     share = checks.number("share", share, 0, 1, open_low=True, open_high=True)
@@ -344,8 +376,10 @@ def top_overlap(first, second, share=0.01, delta=0.05, rng=None):
 
 def _orders(first, second):
     """For each target and attack: the place of every record's value among the distinct values."""
-    both = [np.atleast_2d(checks.real_array(name, values, (1, 2), finite=False))
-            for name, values in (("first", first), ("second", second))]  # fmt: skip
+    both = [
+        np.atleast_2d(checks.real_array(name, values, (1, 2), finite=False))
+        for name, values in (("first", first), ("second", second))
+    ]
     if both[0].shape != both[1].shape:
         checks.fail("second", f"shape {both[1].shape}", f"shape {both[0].shape}, that of first")
     pairs = []
@@ -356,7 +390,9 @@ def _orders(first, second):
                 checks.fail(name, f"{np.isnan(row).sum()} NaN", "no NaN")
             values, place = np.unique(row, return_inverse=True)
             if values.size == 1:
-                checks.fail(name, "one score for all records of a target", "scores that can be ranked")
+                checks.fail(
+                    name, "one score for all records of a target", "scores that can be ranked"
+                )
             pair.append(place)
         pairs.append(pair)
     return pairs
@@ -387,6 +423,10 @@ def _checked(scores, member):
         values = checks.real_array(f"scores of {name!r}", values, (1, 2), finite=False)
         member = checks.boolean_array("member", member)
         if values.shape != member.shape:
-            checks.fail(f"scores of {name!r}", f"shape {values.shape}", f"shape {member.shape}, that of member")
+            checks.fail(
+                f"scores of {name!r}",
+                f"shape {values.shape}",
+                f"shape {member.shape}, that of member",
+            )
         checked[name] = values
     return checked, member

@@ -1,7 +1,8 @@
 """Defences at the output, and what judging a defence needs.
 
-Defences that change the training are in `mia_lib.train`: they are fits, so an adaptive attacker trains shadow models with
-them. Here are those that change answers alone, and two helpers of an honest evaluation.
+Defences that change the training are in `mia_lib.train`: they are fits, so an adaptive attacker
+trains shadow models with them. Here are those that change answers alone, and two helpers of an
+honest evaluation.
 
 Taught in book/defenses.ipynb.
 """
@@ -13,8 +14,13 @@ from mia_lib import checks, models
 from mia_lib.train import Classifier
 
 LABEL_WEIGHT = 10.0  # Jia et al.'s c2: what keeps the predicted label
-FIRST_DISTORTION_WEIGHT, LAST_DISTORTION_WEIGHT = 0.1, 1e5  # their c3, times ten from search to search
-START_FLOOR = np.log(1e-9)  # where a search starts: from smaller probabilities, or zero, it would never come back
+FIRST_DISTORTION_WEIGHT, LAST_DISTORTION_WEIGHT = (
+    0.1,
+    1e5,
+)  # their c3, times ten from search to search
+START_FLOOR = np.log(
+    1e-9
+)  # where a search starts: from smaller probabilities, or zero, it would never come back
 
 
 class MembershipNetwork:
@@ -37,13 +43,14 @@ class MembershipNetwork:
 
     Notes
     -----
-    It reads no label: a defender who answers a query does not know the right one. Reference: Jia et al. 2019, section 4.
-    Taught in book/defenses.ipynb.
+    It reads no label: a defender who answers a query does not know the right one. Reference: Jia et
+    al. 2019, section 4. Taught in book/defenses.ipynb.
 
     Examples
     --------
     >>> logits = np.array([[6.0, 0.0], [0.3, 0.0]] * 20)
-    >>> attacker = MembershipNetwork(logits, [True, False] * 20, epochs=100, rng=np.random.default_rng(0))
+    >>> attacker = MembershipNetwork(logits, [True, False] * 20, epochs=100,
+    ...     rng=np.random.default_rng(0))
     >>> attacker.probability(np.exp(logits[:2])) > 0.5
     array([ True, False])
     """
@@ -54,12 +61,21 @@ class MembershipNetwork:
         checks.both_groups("member", member)
         rng = checks.generator(rng)
         recipe = Classifier(
-            hidden=hidden, activation="relu", n_classes=2, epochs=epochs, optimizer="adam", learning_rate=0.001
-        )  # fmt: skip
+            hidden=hidden,
+            activation="relu",
+            n_classes=2,
+            epochs=epochs,
+            optimizer="adam",
+            learning_rate=0.001,
+        )
         everyone = np.ones((1, len(logits)), bool)
         state = recipe(_softmax(logits).numpy(), member.astype(np.int64), everyone, [rng])
-        self._net = models.build("mlp", (logits.shape[1],), 2, rng, hidden=recipe.hidden, activation="relu")
-        self._net.load_state_dict({name: torch.from_numpy(array[0]) for name, array in state.items()})
+        self._net = models.build(
+            "mlp", (logits.shape[1],), 2, rng, hidden=recipe.hidden, activation="relu"
+        )
+        self._net.load_state_dict(
+            {name: torch.from_numpy(array[0]) for name, array in state.items()}
+        )
         self._net.double().requires_grad_(False)
         self._seen = float(np.log(member.sum() / (~member).sum()))
 
@@ -69,7 +85,8 @@ class MembershipNetwork:
         return out[:, 1] - out[:, 0] - self._seen
 
     def probability(self, weights):
-        """I, the guessed probability of being a member, where members and non-members are equally likely.
+        """I, the guessed probability of being a member, where members and non-members are equally
+        likely.
 
         Parameters
         ----------
@@ -83,25 +100,34 @@ class MembershipNetwork:
         """
         weights = checks.real_array("weights", weights, 2)
         if (weights < 0).any() or (weights.sum(1) <= 0).any():
-            checks.fail("weights", "a negative entry or a row of zeros", "rows that are not negative with a positive sum")
-        return torch.sigmoid(self(torch.from_numpy(weights / weights.sum(1, keepdims=True)))).numpy()
+            checks.fail(
+                "weights",
+                "a negative entry or a row of zeros",
+                "rows that are not negative with a positive sum",
+            )
+        return torch.sigmoid(
+            self(torch.from_numpy(weights / weights.sum(1, keepdims=True)))
+        ).numpy()
 
 
 def memguard(logits, attacker, budget=1.0, steps=300, rate=0.1, rng=None):
-    """MemGuard: noise on the outputs so that a known attacker sees nothing, with the predicted label kept.
+    """MemGuard: noise on the outputs so that a known attacker sees nothing, with the predicted
+    label kept.
 
-    For each record the search looks for the smallest change of the probabilities for which the attacker's guess is exactly
-    1/2; then the change is applied with the largest probability that keeps the expected distortion within the budget.
+    For each record the search looks for the smallest change of the probabilities for which the
+    attacker's guess is exactly 1/2; then the change is applied with the largest probability that
+    keeps the expected distortion within the budget.
 
     Parameters
     ----------
     logits : array (n, K)
         The model's outputs before the softmax, or log-probabilities; finite or -inf.
     attacker : callable
-        Takes a (n, K) float64 tensor of probabilities and returns the (n,) log-odds log I - log(1 - I), differentiable and
-        row by row; such as a `MembershipNetwork`.
+        Takes a (n, K) float64 tensor of probabilities and returns the (n,) log-odds log I - log(1 -
+        I), differentiable and row by row; such as a `MembershipNetwork`.
     budget : float
-        The largest expected L1 distance of a record's answer from the model's, in [0, 2]. With 2 the change always applies.
+        The largest expected L1 distance of a record's answer from the model's, in [0, 2]. With 2
+        the change always applies.
     steps : int
         Steps of one search, at least 1.
     rate : float
@@ -112,27 +138,29 @@ def memguard(logits, attacker, budget=1.0, steps=300, rate=0.1, rng=None):
     Returns
     -------
     (n, K) float64 array
-        Probabilities: each row at least 0, summing to one, its argmax that of the logits. A record for which no change was
-        found keeps its answer.
+        Probabilities: each row at least 0, summing to one, its argmax that of the logits. A record
+        for which no change was found keeps its answer.
 
     Raises
     ------
     ValueError
-        For NaN, a row with two largest logits (no label to keep), parameters out of range, an attacker whose result is not
-        (n,) finite numbers.
+        For NaN, a row with two largest logits (no label to keep), parameters out of range, an
+        attacker whose result is not (n,) finite numbers.
 
     Notes
     -----
-    Song and Mittal 2021, eq. 4. The search is Jia et al.'s (2019, Algorithm 1): with e the noise on the logits z and h the
-    log-odds, steps of fixed length down the gradient of abs(h) + 10 max(0, max_j (z+e)_j - (z+e)_l) + c L1(change), until h
-    changes its sign, for c = 0.1, 1, ... as long as that succeeds; here all records at once. What they leave out: the way
-    back from the point found to the original answer keeps the label (a mixture of two answers with the same largest entry
-    has it too), so bisection on it finds h = 0 itself, at less distortion. Probability of use: min(1, budget / distortion).
-    Taught in book/defenses.ipynb.
+    Song and Mittal 2021, eq. 4. The search is Jia et al.'s (2019, Algorithm 1): with e the noise on
+    the logits z and h the log-odds, steps of fixed length down the gradient of abs(h) + 10 max(0,
+    max_j (z+e)_j - (z+e)_l) + c L1(change), until h changes its sign, for c = 0.1, 1, ... as long
+    as that succeeds; here all records at once. What they leave out: the way back from the point
+    found to the original answer keeps the label (a mixture of two answers with the same largest
+    entry has it too), so bisection on it finds h = 0 itself, at less distortion. Probability of
+    use: min(1, budget / distortion). Taught in book/defenses.ipynb.
 
     Examples
     --------
-    >>> spread = lambda p: 8 * p.max(1).values - 6                # this attacker calls confident answers members
+    >>> # this attacker calls confident answers members
+    >>> spread = lambda p: 8 * p.max(1).values - 6
     >>> memguard(np.log([[0.9, 0.07, 0.03]]), spread, budget=2).max().round(6)
     np.float64(0.75)
     """
@@ -146,7 +174,9 @@ def memguard(logits, attacker, budget=1.0, steps=300, rate=0.1, rng=None):
     top = np.sort(logits, axis=1)
     tied = np.flatnonzero(top[:, -1] == top[:, -2])
     if len(tied):
-        checks.fail("logits", f"two largest entries in row {tied[0]}", "one largest entry in every row")
+        checks.fail(
+            "logits", f"two largest entries in row {tied[0]}", "one largest entry in every row"
+        )
 
     z = torch.log_softmax(torch.from_numpy(logits), 1)
     original = torch.softmax(z, 1)
@@ -168,7 +198,9 @@ def memguard(logits, attacker, budget=1.0, steps=300, rate=0.1, rng=None):
 
 
 def _search(z, original, attacker, weight, steps, rate):
-    """Walk from each answer until the attacker changes its mind; which records did, and where they were then."""
+    """Walk from each answer until the attacker changes its mind; which records did, and where they
+    were then.
+    """
     n = len(z)
     label = z.argmax(1)
     is_label = torch.nn.functional.one_hot(label, z.shape[1]).bool()
@@ -199,8 +231,13 @@ def _search(z, original, attacker, weight, steps, rate):
 
 
 def _even_odds(start, end, attacker):
-    """The mixture of two answers, on different sides of the attacker's threshold, that lies on it: by bisection."""
-    low, high = torch.zeros(len(start), 1, dtype=start.dtype), torch.ones(len(start), 1, dtype=start.dtype)
+    """The mixture of two answers, on different sides of the attacker's threshold, that lies on it:
+    by bisection.
+    """
+    low, high = (
+        torch.zeros(len(start), 1, dtype=start.dtype),
+        torch.ones(len(start), 1, dtype=start.dtype),
+    )
     if not len(start):
         return start
     member = _log_odds(attacker, start) > 0
@@ -233,7 +270,8 @@ def rounded(probabilities, decimals=1):
     Returns
     -------
     float64 array of the same shape
-        Divided by each row's sum, so that rows are probabilities again; a row that rounds to zeros becomes uniform.
+        Divided by each row's sum, so that rows are probabilities again; a row that rounds to zeros
+        becomes uniform.
 
     Raises
     ------
@@ -242,8 +280,8 @@ def rounded(probabilities, decimals=1):
 
     Notes
     -----
-    Song and Mittal 2021, section 3.3.3: the attacker hopes that rounding removes the noise and keeps the signal.
-    Taught in book/defenses.ipynb.
+    Song and Mittal 2021, section 3.3.3: the attacker hopes that rounding removes the noise and
+    keeps the signal. Taught in book/defenses.ipynb.
 
     Examples
     --------
@@ -252,11 +290,15 @@ def rounded(probabilities, decimals=1):
     """
     probabilities = checks.real_array("probabilities", probabilities)
     if probabilities.ndim < 2 or (probabilities < 0).any():
-        checks.fail("probabilities", "fewer than two axes or a negative entry", "rows of probabilities")
+        checks.fail(
+            "probabilities", "fewer than two axes or a negative entry", "rows of probabilities"
+        )
     total = probabilities.sum(-1)
     if np.abs(total - 1).max() > 1e-3:  # published outputs are rounded
         worst = total.flat[np.abs(total - 1).argmax()]
-        checks.fail("probabilities", f"a row that sums to {worst:g}", "rows that sum to 1 within 0.001")
+        checks.fail(
+            "probabilities", f"a row that sums to {worst:g}", "rows that sum to 1 within 0.001"
+        )
     coarse = np.round(probabilities, checks.integer("decimals", decimals, 0))
     total = coarse.sum(-1, keepdims=True)
     return np.where(total > 0, coarse / np.where(total > 0, total, 1.0), 1 / coarse.shape[-1])
@@ -268,7 +310,8 @@ def early_stopping_epoch(accuracy, target):
     Parameters
     ----------
     accuracy : array (E,)
-        Of the undefended model after each epoch, on records that are neither members nor the evaluation's non-members.
+        Of the undefended model after each epoch, on records that are neither members nor the
+        evaluation's non-members.
     target : float
         The defended model's accuracy on the same records.
 
@@ -294,15 +337,17 @@ def early_stopping_epoch(accuracy, target):
     accuracy = checks.real_array("accuracy", accuracy, 1)
     checks.number("target", target, 0, 1)
     if accuracy.min() < 0 or accuracy.max() > 1:
-        checks.fail("accuracy", f"values from {accuracy.min():g} to {accuracy.max():g}", "values in [0, 1]")
+        checks.fail(
+            "accuracy", f"values from {accuracy.min():g} to {accuracy.max():g}", "values in [0, 1]"
+        )
     return int(np.argmin(np.abs(accuracy - target)))
 
 
 def mislabel(labels, rows, n_classes, rng=None):
     """Canaries: the same labels, with those of some rows replaced by a wrong one.
 
-    A mislabelled record is learnt by heart or not at all, so it stands for the worst-off records of a training set
-    (Aerni et al. 2024).
+    A mislabelled record is learnt by heart or not at all, so it stands for the worst-off records of
+    a training set (Aerni et al. 2024).
 
     Parameters
     ----------
@@ -346,7 +391,11 @@ def mislabel(labels, rows, n_classes, rng=None):
 def _checked_logits(logits):
     logits = checks.real_array("logits", logits, 2, finite=False)
     if logits.shape[1] < 2 or (logits == np.inf).any() or not np.isfinite(logits).any(1).all():
-        checks.fail("logits", f"shape {logits.shape} or a row with +inf or without a finite entry", "(n, K) logits, K >= 2")
+        checks.fail(
+            "logits",
+            f"shape {logits.shape} or a row with +inf or without a finite entry",
+            "(n, K) logits, K >= 2",
+        )
     return logits
 
 

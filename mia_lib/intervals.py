@@ -21,7 +21,8 @@ class Estimate(NamedTuple):
     value : float
         The estimate itself.
     low, high : float
-        The ends of its interval. Which interval, and at which level, is said by whatever made the estimate.
+        The ends of its interval. Which interval, and at which level, is said by whatever made the
+        estimate.
 
     Notes
     -----
@@ -59,7 +60,11 @@ def _counts(successes, trials):
     try:
         successes, trials = np.broadcast_arrays(successes, trials)
     except ValueError:
-        checks.fail("successes", f"shape {successes.shape} with trials of shape {trials.shape}", "shapes that fit")
+        checks.fail(
+            "successes",
+            f"shape {successes.shape} with trials of shape {trials.shape}",
+            "shapes that fit",
+        )
     if (successes < 0).any() or (successes > trials).any():
         wrong = (successes < 0) | (successes > trials)
         given = f"{successes[wrong].flat[0]:g} of {trials[wrong].flat[0]:g} trials"
@@ -68,9 +73,13 @@ def _counts(successes, trials):
 
 
 def _once_each(limit, successes, trials):
-    """`limit(k, m)` of every pair, computed once for pairs that repeat, as the counts of bins do for their examples."""
+    """`limit(k, m)` of every pair, computed once for pairs that repeat, as the counts of bins do
+    for their examples.
+    """
     width = trials.max() + 1
-    if successes.size < 1_000 or width > 2**26:  # too few to gain, or pairs that one float64 cannot name exactly
+    if (
+        successes.size < 1_000 or width > 2**26
+    ):  # too few to gain, or pairs that one float64 cannot name exactly
         return limit(successes, trials)
     names, place = np.unique(trials * width + successes, return_inverse=True)
     return limit(names % width, names // width)[place.reshape(successes.shape)]
@@ -137,8 +146,9 @@ def clopper_pearson_upper(successes, trials, delta=0.05):
 
     Notes
     -----
-    Clopper and Pearson 1934: the p at which k or fewer successes have probability delta. With k = 0 and delta = 0.05
-    it is close to 3 / m, the "rule of three". Taught in book/membership_game.ipynb.
+    Clopper and Pearson 1934: the p at which k or fewer successes have probability delta. With k = 0
+    and delta = 0.05 it is close to 3 / m, the "rule of three". Taught in
+    book/membership_game.ipynb.
 
     Examples
     --------
@@ -177,8 +187,8 @@ def clopper_pearson(successes, trials, delta=0.05):
 
     Notes
     -----
-    Trials have to be independent. Rows of several targets that share an example are not: see `bootstrap`. Taught in
-    book/membership_game.ipynb.
+    Trials have to be independent. Rows of several targets that share an example are not: see
+    `bootstrap`. Taught in book/membership_game.ipynb.
 
     Examples
     --------
@@ -187,7 +197,9 @@ def clopper_pearson(successes, trials, delta=0.05):
     [0.065%, 0.148%]
     """
     delta = checks.delta(delta)
-    return clopper_pearson_lower(successes, trials, delta / 2), clopper_pearson_upper(successes, trials, delta / 2)
+    return clopper_pearson_lower(successes, trials, delta / 2), clopper_pearson_upper(
+        successes, trials, delta / 2
+    )
 
 
 def bootstrap(statistic, n_groups, delta=0.05, n_resamples=1000, rng=None, block=100):
@@ -196,10 +208,12 @@ def bootstrap(statistic, n_groups, delta=0.05, n_resamples=1000, rng=None, block
     Parameters
     ----------
     statistic : callable
-        Takes weights (b, n_groups), how often each group was drawn, as int64, and returns b values. NaN where a
-        resample leaves the statistic undefined, for example when it holds no member: such resamples are left out.
+        Takes weights (b, n_groups), how often each group was drawn, as int64, and returns b values.
+        NaN where a resample leaves the statistic undefined, for example when it holds no member:
+        such resamples are left out.
     n_groups : int
-        The number of groups, at least 2. A group is what was drawn independently: an example with all its targets.
+        The number of groups, at least 2. A group is what was drawn independently: an example with
+        all its targets.
     delta : float
         Nominal probability that the truth lies outside, delta / 2 on each side.
     n_resamples : int
@@ -212,16 +226,19 @@ def bootstrap(statistic, n_groups, delta=0.05, n_resamples=1000, rng=None, block
     Returns
     -------
     Estimate
-        The statistic with every group once, and the delta / 2 and 1 - delta / 2 quantiles over resamples.
+        The statistic with every group once, and the delta / 2 and 1 - delta / 2 quantiles over
+        resamples.
 
     Raises
     ------
     ValueError
-        Fewer than two groups, counts below one, delta outside (0, 1), a statistic that is undefined in every resample.
+        Fewer than two groups, counts below one, delta outside (0, 1), a statistic that is undefined
+        in every resample.
 
     Notes
     -----
-    Asymptotic, so its coverage is to be simulated for the statistic at hand. Taught in book/lira.ipynb.
+    Asymptotic, so its coverage is to be simulated for the statistic at hand. Taught in
+    book/lira.ipynb.
 
     Examples
     --------
@@ -244,7 +261,11 @@ def bootstrap(statistic, n_groups, delta=0.05, n_resamples=1000, rng=None, block
         resampled[start : start + b] = statistic(weights)
     resampled = resampled[~np.isnan(resampled)]
     if resampled.size == 0:
-        checks.fail("statistic", f"NaN in all of {n_resamples} resamples", "a statistic that most resamples define")
+        checks.fail(
+            "statistic",
+            f"NaN in all of {n_resamples} resamples",
+            "a statistic that most resamples define",
+        )
     low, high = np.quantile(resampled, [delta / 2, 1 - delta / 2])
     return Estimate(float(value), float(low), float(high))
 
@@ -273,10 +294,10 @@ def mcdiarmid(n_member, n_nonmember, prior=0.5, delta=0.05):
 
     Notes
     -----
-    For W_N = sum over bins of abs(p P_hat - (1 - p) Q_hat), where one member moves W_N by at most 2 p / N1 and one
-    non-member by at most 2 (1 - p) / N2. With N1 = N p and N2 = N (1 - p) it is sqrt(2 / N log(2 / delta)), as
-    printed in MACE v1. It bounds W_N about E W_N, which lies above the advantage: only the upper end holds for the
-    advantage itself. Taught in book/bayes.ipynb.
+    For W_N = sum over bins of abs(p P_hat - (1 - p) Q_hat), where one member moves W_N by at most 2
+    p / N1 and one non-member by at most 2 (1 - p) / N2. With N1 = N p and N2 = N (1 - p) it is
+    sqrt(2 / N log(2 / delta)), as printed in MACE v1. It bounds W_N about E W_N, which lies above
+    the advantage: only the upper end holds for the advantage itself. Taught in book/bayes.ipynb.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """The papers' architectures, as plain torch modules.
 
-`build` makes any of them by name. Every module ends in a linear layer called `head`, takes images as (n, channels,
-height, width) or records as (n, features), and is initialised from a numpy Generator alone, so that the same seed gives
-the same bits whatever torch's global state is.
+`build` makes any of them by name. Every module ends in a linear layer called `head`, takes images
+as (n, channels, height, width) or records as (n, features), and is initialised from a numpy
+Generator alone, so that the same seed gives the same bits whatever torch's global state is.
 
 Taught in book/lira.ipynb.
 """
@@ -92,7 +92,8 @@ def mlp(input_shape, n_classes, hidden=(128,), activation="tanh", dropout=0.0):
 
 
 def cnn(input_shape, n_classes, widths=(16, 32)):
-    """A small convolutional network: for each width a 3x3 convolution, 2x2 max pooling and ReLU, then a linear layer.
+    """A small convolutional network: for each width a 3x3 convolution, 2x2 max pooling and ReLU,
+    then a linear layer.
 
     Pooling before the ReLU is the same function as after it and touches a quarter of the memory.
 
@@ -120,10 +121,16 @@ def cnn(input_shape, n_classes, widths=(16, 32)):
     """
     channels, height, width = input_shape
     if min(height, width) < 2 ** len(widths):
-        checks.fail("input_shape", f"images of {height} x {width}", f"at least {2 ** len(widths)} pixels a side")
+        checks.fail(
+            "input_shape",
+            f"images of {height} x {width}",
+            f"at least {2 ** len(widths)} pixels a side",
+        )
     net = nn.Sequential()
     for i, out in enumerate(widths):
-        net.add_module(f"conv{i}", nn.Conv2d(channels, checks.integer("widths", out, 1), 3, padding=1))
+        net.add_module(
+            f"conv{i}", nn.Conv2d(channels, checks.integer("widths", out, 1), 3, padding=1)
+        )
         net.add_module(f"pool{i}", nn.MaxPool2d(2))
         net.add_module(f"relu{i}", nn.ReLU())
         channels, height, width = out, height // 2, width // 2
@@ -133,7 +140,8 @@ def cnn(input_shape, n_classes, widths=(16, 32)):
 
 
 def resnet18(input_shape, n_classes):
-    """ResNet-18 with a 3x3 first convolution and no first pooling, as is usual for 32x32 images (He et al. 2016).
+    """ResNet-18 with a 3x3 first convolution and no first pooling, as is usual for 32x32 images (He
+    et al. 2016).
 
     Parameters
     ----------
@@ -157,14 +165,24 @@ def resnet18(input_shape, n_classes):
     """
     layers = [_conv3(input_shape[0], 64), nn.BatchNorm2d(64), nn.ReLU()]
     before = 64
-    for width, stride in ((64, 1), (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1)):
+    for width, stride in (
+        (64, 1),
+        (64, 1),
+        (128, 2),
+        (128, 1),
+        (256, 2),
+        (256, 1),
+        (512, 2),
+        (512, 1),
+    ):
         layers.append(_BasicBlock(before, width, stride))
         before = width
     return _Pooled(nn.Sequential(*layers), before, n_classes)
 
 
 def wide_resnet(input_shape, n_classes, depth=28, width=2):
-    """Wide residual network WRN-depth-width (Zagoruyko and Komodakis 2016), the CIFAR model of Carlini et al. 2022.
+    """Wide residual network WRN-depth-width (Zagoruyko and Komodakis 2016), the CIFAR model of
+    Carlini et al. 2022.
 
     Parameters
     ----------
@@ -204,11 +222,13 @@ def wide_resnet(input_shape, n_classes, depth=28, width=2):
 
 
 def speednet(input_shape, n_classes, widths=(64, 256, 256)):
-    """A small network that learns CIFAR-10 in seconds on a GPU, in the manner of Jordan's airbench (arXiv 2404.00498).
+    """A small network that learns CIFAR-10 in seconds on a GPU, in the manner of Jordan's airbench
+    (arXiv 2404.00498).
 
-    A frozen 2x2 convolution whitens the patches of the training data; three groups of two 3x3 convolutions, each group
-    pooled once, with BatchNorm (shift only) and GELU; convolutions start as the identity on as many channels as fit; a
-    last pooling over the whole image and a linear layer whose output is scaled by 1/9.
+    A frozen 2x2 convolution whitens the patches of the training data; three groups of two 3x3
+    convolutions, each group pooled once, with BatchNorm (shift only) and GELU; convolutions start
+    as the identity on as many channels as fit; a last pooling over the whole image and a linear
+    layer whose output is scaled by 1/9.
 
     Parameters
     ----------
@@ -234,11 +254,23 @@ def speednet(input_shape, n_classes, widths=(64, 256, 256)):
     1972792
     """
     if min(input_shape[1:]) < 16:
-        checks.fail("input_shape", f"images of {input_shape[1]} x {input_shape[2]}", "at least 16 pixels a side")
-    return _Speednet(input_shape[0], n_classes, tuple(checks.integer("widths", width, 1) for width in widths))
+        checks.fail(
+            "input_shape",
+            f"images of {input_shape[1]} x {input_shape[2]}",
+            "at least 16 pixels a side",
+        )
+    return _Speednet(
+        input_shape[0], n_classes, tuple(checks.integer("widths", width, 1) for width in widths)
+    )
 
 
-ARCHITECTURES = {"mlp": mlp, "cnn": cnn, "resnet18": resnet18, "wide_resnet": wide_resnet, "speednet": speednet}
+ARCHITECTURES = {
+    "mlp": mlp,
+    "cnn": cnn,
+    "resnet18": resnet18,
+    "wide_resnet": wide_resnet,
+    "speednet": speednet,
+}
 
 
 def build(name, input_shape, n_classes, rng=None, init="fan-in", **options):
@@ -248,7 +280,8 @@ def build(name, input_shape, n_classes, rng=None, init="fan-in", **options):
     ----------
     name : {"mlp", "cnn", "resnet18", "wide_resnet", "speednet"}
     input_shape : tuple of int
-        Shape of one example: (features,) or any shape for "mlp", (channels, height, width) for the others.
+        Shape of one example: (features,) or any shape for "mlp", (channels, height, width) for the
+        others.
     n_classes : int
         K, at least 2.
     rng : numpy.random.Generator, optional
@@ -266,7 +299,8 @@ def build(name, input_shape, n_classes, rng=None, init="fan-in", **options):
     Raises
     ------
     ValueError
-        For an unknown name, an option that the architecture does not have, or a shape that it cannot take.
+        For an unknown name, an option that the architecture does not have, or a shape that it
+        cannot take.
 
     Notes
     -----
@@ -289,7 +323,9 @@ def build(name, input_shape, n_classes, rng=None, init="fan-in", **options):
     known = ARCHITECTURES[name].__code__.co_varnames[2 : ARCHITECTURES[name].__code__.co_argcount]
     for option in options:
         if option not in known:
-            checks.fail("options", repr(option), f"options of {name!r}: {', '.join(known) or 'none'}")
+            checks.fail(
+                "options", repr(option), f"options of {name!r}: {', '.join(known) or 'none'}"
+            )
     with torch.device("meta"):  # shapes only: nothing is drawn from torch's global generator
         net = ARCHITECTURES[name](input_shape, n_classes, **options)
     net = net.to_empty(device="cpu")
@@ -309,8 +345,9 @@ def linear_weights(n_inputs, n_outputs, rng, init="fan-in"):
     n_inputs, n_outputs : int
     rng : numpy.random.Generator
     init : {"fan-in", "glorot"}
-        "fan-in": weight and bias uniform within 1/sqrt(n_inputs), as in torch. "glorot": weight uniform within
-        sqrt(6 / (n_inputs + n_outputs)), bias 0, as in Keras; deep ReLU networks keep the size of their signals.
+        "fan-in": weight and bias uniform within 1/sqrt(n_inputs), as in torch. "glorot": weight
+        uniform within sqrt(6 / (n_inputs + n_outputs)), bias 0, as in Keras; deep ReLU networks
+        keep the size of their signals.
 
     Returns
     -------
@@ -364,7 +401,8 @@ def _conv3(before, after, stride=1):
 
 
 class Dropout(nn.Module):
-    """Inverted dropout that draws from a generator of its own, so that torch's global state is never touched.
+    """Inverted dropout that draws from a generator of its own, so that torch's global state is
+    never touched.
 
     Parameters
     ----------
@@ -373,7 +411,8 @@ class Dropout(nn.Module):
 
     Notes
     -----
-    Set ``generator``, a torch.Generator on the network's device, before training. Taught in book/defenses.ipynb.
+    Set ``generator``, a torch.Generator on the network's device, before training. Taught in
+    book/defenses.ipynb.
 
     Examples
     --------
@@ -395,7 +434,9 @@ class Dropout(nn.Module):
 
 
 class _Head(nn.Linear):
-    """Logits in the weights' own type: bfloat16 keeps 8 bits, too few for the tails that the attacks look at."""
+    """Logits in the weights' own type: bfloat16 keeps 8 bits, too few for the tails that the
+    attacks look at.
+    """
 
     def forward(self, features):
         with torch.autocast(features.device.type, enabled=False):
@@ -419,7 +460,9 @@ class _BasicBlock(nn.Module):
         self.conv2, self.norm2 = _conv3(after, after), nn.BatchNorm2d(after)
         self.shortcut = nn.Identity()
         if stride != 1 or before != after:
-            self.shortcut = nn.Sequential(nn.Conv2d(before, after, 1, stride=stride, bias=False), nn.BatchNorm2d(after))
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(before, after, 1, stride=stride, bias=False), nn.BatchNorm2d(after)
+            )
 
     def forward(self, x):
         out = self.norm2(self.conv2(torch.relu(self.norm1(self.conv1(x)))))
@@ -467,12 +510,20 @@ class _Speednet(nn.Module):
 
     @torch.no_grad()
     def whiten(self, images, ridge=5e-4):
-        """Set the frozen filters to the principal axes of the images' 2x2 patches, scaled to unit variance, both signs.
+        """Set the frozen filters to the principal axes of the images' 2x2 patches, scaled to unit
+        variance, both signs.
 
-        images : (n, channels, height, width) tensor, normalised as in training. `ridge` is added to each variance.
+        images : (n, channels, height, width) tensor, normalised as in training. `ridge` is added
+        to each variance.
         """
         channels = images.shape[1]
-        patches = images.double().unfold(2, 2, 1).unfold(3, 2, 1).permute(0, 2, 3, 1, 4, 5).reshape(-1, 4 * channels)
+        patches = (
+            images.double()
+            .unfold(2, 2, 1)
+            .unfold(3, 2, 1)
+            .permute(0, 2, 3, 1, 4, 5)
+            .reshape(-1, 4 * channels)
+        )
         variances, axes = torch.linalg.eigh(patches.T @ patches / len(patches))
         filters = (axes / torch.sqrt(variances + ridge)).T.reshape(-1, channels, 2, 2)
         self.whitening.weight.copy_(torch.cat([filters, -filters]))

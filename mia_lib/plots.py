@@ -1,7 +1,9 @@
-"""The house style. Every function draws into `ax`, or into a new one, and returns it; no figure has a title.
+"""The house style. Every function draws into `ax`, or into a new one, and returns it; no figure has
+a title.
 
-Colours are those of Okabe and Ito, which colour-blind readers tell apart, and each comes with a line style of its own.
-Backgrounds are white, so that a figure reads the same on light and on dark pages.
+Colours are those of Okabe and Ito, which colour-blind readers tell apart, and each comes with a
+line style of its own. Backgrounds are white, so that a figure reads the same on light and on dark
+pages.
 """
 
 import matplotlib as mpl
@@ -66,8 +68,8 @@ def roc(curves, ax=None, log=True, band=None, delta=0.05, rng=None):
     log : bool
         Both axes logarithmic, from half the smallest resolvable step on, or both linear.
     band : sequence of float, optional
-        False-positive rates at which the interval of `Roc.tpr_at` is computed; between them it is filled in. A pooled
-        curve costs a bootstrap for each.
+        False-positive rates at which the interval of `Roc.tpr_at` is computed; between them it is
+        filled in. A pooled curve costs a bootstrap for each.
     delta : float
         Level of the intervals, and of the mark.
     rng : numpy.random.Generator, optional
@@ -85,8 +87,9 @@ def roc(curves, ax=None, log=True, band=None, delta=0.05, rng=None):
 
     Notes
     -----
-    The dotted vertical line stands at `Roc.smallest_resolvable` of the curve with the most non-members: to its left the
-    interval of ROC(fpr) reaches down to 0. Taught in book/membership_game.ipynb.
+    The dotted vertical line stands at `Roc.smallest_resolvable` of the curve with the most
+    non-members: to its left the interval of ROC(fpr) reaches down to 0. Taught in
+    book/membership_game.ipynb.
 
     Examples
     --------
@@ -109,10 +112,18 @@ def roc(curves, ax=None, log=True, band=None, delta=0.05, rng=None):
         if band is not None:
             rates = np.sort(checks.real_array("band", band, ndim=1))
             ends = np.array([curve.tpr_at(rate, delta=delta, rng=rng)[1:] for rate in rates])
-            ax.fill_between(rates, *np.maximum(ends, left).T, color=line.get_color(), alpha=0.2, linewidth=0)
+            ax.fill_between(
+                rates, *np.maximum(ends, left).T, color=line.get_color(), alpha=0.2, linewidth=0
+            )
     ax.plot(places, places, color=REFERENCE, linestyle=(0, (1, 2)), linewidth=1, label="chance")
     resolvable = most.smallest_resolvable(delta)
-    ax.axvline(resolvable, color=REFERENCE, linestyle=":", linewidth=1, label=f"resolvable from {resolvable:.2g}")
+    ax.axvline(
+        resolvable,
+        color=REFERENCE,
+        linestyle=":",
+        linewidth=1,
+        label=f"resolvable from {resolvable:.2g}",
+    )
     if log:
         # A TPR of 0 has no place on a logarithmic axis; it leaves the figure at the bottom.
         ax.set(xscale="log", yscale="log", xlim=(left, 1), ylim=(left, 1))
@@ -167,8 +178,17 @@ def histogram_pair(member_signal, nonmember_signal, ax=None, bins=50, signal="si
     return ax
 
 
-def gaussian_pair(in_signal, out_signal, ax=None, bins=20, target=None, signal="logit-scaled confidence", unit="nat"):
-    """Histograms of an example's IN and OUT signals with the normal densities that are fitted to them.
+def gaussian_pair(
+    in_signal,
+    out_signal,
+    ax=None,
+    bins=20,
+    target=None,
+    signal="logit-scaled confidence",
+    unit="nat",
+):
+    """Histograms of an example's IN and OUT signals with the normal densities that are fitted to
+    them.
 
     Parameters
     ----------
@@ -186,7 +206,8 @@ def gaussian_pair(in_signal, out_signal, ax=None, bins=20, target=None, signal="
     Returns
     -------
     matplotlib axes
-        Densities. A fit has the sample's mean and standard deviation (ddof 0); a group without spread has none.
+        Densities. A fit has the sample's mean and standard deviation (ddof 0); a group without
+        spread has none.
 
     Raises
     ------
@@ -254,7 +275,8 @@ def estimates(labels, values, ax=None, truth=None, xlabel="value"):
     Examples
     --------
     >>> from mia_lib.intervals import Estimate
-    >>> [text.get_text() for text in estimates(["a", "b"], [Estimate(1, 0, 2), Estimate(2, 1, 3)]).get_yticklabels()]
+    >>> [text.get_text() for text in estimates(["a", "b"],
+    ...     [Estimate(1, 0, 2), Estimate(2, 1, 3)]).get_yticklabels()]
     ['a', 'b']
     """
     labels = list(labels)
@@ -263,10 +285,17 @@ def estimates(labels, values, ax=None, truth=None, xlabel="value"):
         checks.fail("labels", f"{len(labels)}", f"{len(points)}, one per estimate")
     ax = _axes(ax)
     if truth is not None:
-        ax.axvline(checks.number("truth", truth), color=REFERENCE, linestyle="--", linewidth=1, label="truth")
+        ax.axvline(
+            checks.number("truth", truth),
+            color=REFERENCE,
+            linestyle="--",
+            linewidth=1,
+            label="truth",
+        )
         ax.legend()
     rows = np.arange(len(points))
-    # An interval need not hold its estimate (a biased one lies outside), so the ends are drawn as they are.
+    # An interval need not hold its estimate (a biased one lies outside), so the ends are drawn as
+    # they are.
     ax.hlines(rows, points[:, 1], points[:, 2], color=COLORS[0], linewidth=1.8)
     ax.plot(points[:, 0], rows, "o", color=COLORS[0])
     ax.set_yticks(rows, labels)
@@ -289,7 +318,9 @@ def _edges(bins, *groups):
 
 
 def _histogram(ax, values, edges, color, line, label):
-    """Density over the edges; what lies outside them counts in the total, and so is not hidden by the scale."""
+    """Density over the edges; what lies outside them counts in the total, and so is not hidden by
+    the scale.
+    """
     height = np.histogram(values, edges)[0] / (values.size * np.diff(edges))
     ax.stairs(height, edges, fill=True, color=color, alpha=0.3, label=label)
     if line is not None:

@@ -1,4 +1,5 @@
-"""One progress helper: a bar on a terminal, one updating line in a notebook, silent where MIA_PROGRESS=off.
+"""One progress helper: a bar on a terminal, one updating line in a notebook, silent where
+MIA_PROGRESS=off.
 
 Used by whatever takes long, such as the training in book/lira.ipynb.
 """
@@ -30,8 +31,9 @@ def bar(iterable_or_total, description, total=None):
     Returns
     -------
     iterator and context manager
-        Iterating counts each item; ``update(k)`` counts k steps by hand; ``set_postfix_str(text)`` shows some words behind
-        the count while it runs. Closed at the end of the iteration or of the ``with`` block.
+        Iterating counts each item; ``update(k)`` counts k steps by hand; ``set_postfix_str(text)``
+        shows some words behind the count while it runs. Closed at the end of the iteration or of
+        the ``with`` block.
 
     Raises
     ------
@@ -40,9 +42,9 @@ def bar(iterable_or_total, description, total=None):
 
     Notes
     -----
-    On a terminal: a bar on stderr with rate and time left. In a notebook: one line that is replaced in place, and that
-    is stored as "description: 64 of 64", the same in every run. With the environment variable MIA_PROGRESS=off:
-    nothing.
+    On a terminal: a bar on stderr with rate and time left. In a notebook: one line that is replaced
+    in place, and that is stored as "description: 64 of 64", the same in every run. With the
+    environment variable MIA_PROGRESS=off: nothing.
 
     Examples
     --------
@@ -67,7 +69,14 @@ def bar(iterable_or_total, description, total=None):
         return _Line(iterable, description, total, show=_display())
     # A log file keeps every state of the bar: write few.
     interval = 0.1 if sys.stderr.isatty() else 10
-    return tqdm(iterable, desc=description, total=total, file=sys.stderr, mininterval=interval, dynamic_ncols=True)
+    return tqdm(
+        iterable,
+        desc=description,
+        total=total,
+        file=sys.stderr,
+        mininterval=interval,
+        dynamic_ncols=True,
+    )
 
 
 class _Line:
@@ -75,7 +84,13 @@ class _Line:
 
     def __init__(self, iterable, description, total, show):
         self.iterable, self.description, self.total, self.show = iterable, description, total, show
-        self.n, self.start, self.shown, self.closed, self.postfix = 0, time.monotonic(), -np.inf, False, ""
+        self.n, self.start, self.shown, self.closed, self.postfix = (
+            0,
+            time.monotonic(),
+            -np.inf,
+            False,
+            "",
+        )
         self._refresh()
 
     def __iter__(self):
@@ -95,7 +110,9 @@ class _Line:
         self._refresh()
 
     def set_postfix_str(self, text):
-        """Show some words behind the count, as tqdm does; they are not stored, so that every run stores the same line."""
+        """Show some words behind the count, as tqdm does; they are not stored, so that every run
+        stores the same line.
+        """
         self.postfix = text
 
     def close(self):
@@ -125,7 +142,13 @@ class _Line:
 def _duration(seconds):
     minutes, seconds = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"
+    return (
+        f"{hours} h {minutes:02d} min"
+        if hours
+        else f"{minutes} min {seconds:02d} s"
+        if minutes
+        else f"{seconds} s"
+    )
 
 
 def _in_notebook():

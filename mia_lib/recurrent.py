@@ -1,7 +1,8 @@
-"""Recurrent networks that read tokens: a classifier of texts and a language model, as fits for `shadow.train`.
+"""Recurrent networks that read tokens: a classifier of texts and a language model, as fits for
+`shadow.train`.
 
-Both are recipes like `train.Classifier`: call one with tokens, training sets and generators and it returns the weights of
-all models, one array for each layer with the models on the leading axis.
+Both are recipes like `train.Classifier`: call one with tokens, training sets and generators and it
+returns the weights of all models, one array for each layer with the models on the leading axis.
 
 Run in notebooks/language_model.ipynb and notebooks/hr_mmd.ipynb.
 """
@@ -22,7 +23,8 @@ AT_ONCE = 256  # texts whose outputs are held at a time
 
 @dataclass(frozen=True)
 class LstmClassifier:
-    """Recipe of a classifier of texts: an embedding, LSTM layers, the mean over the text, a linear layer.
+    """Recipe of a classifier of texts: an embedding, LSTM layers, the mean over the text, a linear
+    layer.
 
     Parameters
     ----------
@@ -51,9 +53,10 @@ class LstmClassifier:
 
     Notes
     -----
-    HR-MMD App. G.4 has two layers of 128 units. Layers are named ``embedding``, ``layer1``, ``layer2``, ..., ``summary``
-    (what `features` returns) and ``head``; `two_sample.layer_outputs` reads any of them from `network`. The mean leaves
-    padding out, and what a text is filled up with changes nothing. Run in notebooks/hr_mmd.ipynb.
+    HR-MMD App. G.4 has two layers of 128 units. Layers are named ``embedding``, ``layer1``,
+    ``layer2``, ..., ``summary`` (what `features` returns) and ``head``; `two_sample.layer_outputs`
+    reads any of them from `network`. The mean leaves padding out, and what a text is filled up with
+    changes nothing. Run in notebooks/hr_mmd.ipynb.
 
     Examples
     --------
@@ -104,11 +107,14 @@ class LstmClassifier:
         Raises
         ------
         ValueError
-            For wrong shapes, tokens or labels out of range, a text that is all padding, a model without members.
+            For wrong shapes, tokens or labels out of range, a text that is all padding, a model
+            without members.
         """
         x = _tokens(self, x, padded=True)
         y = torch.from_numpy(checks.labels("y", y, len(x), self.n_classes)).to(x.device)
-        return _train(self, x, members, rngs, lambda net, i: nn.functional.cross_entropy(net(x[i]), y[i]))
+        return _train(
+            self, x, members, rngs, lambda net, i: nn.functional.cross_entropy(net(x[i]), y[i])
+        )
 
     def logits(self, state, x):
         """Outputs of trained models, (k, n, K) float32, before the softmax."""
@@ -116,7 +122,9 @@ class LstmClassifier:
 
     def features(self, state, x):
         """What the last layer of trained models reads, (k, n, width) float32."""
-        return _evaluated(self, state, _tokens(self, x, padded=True), lambda net, texts: net.summarised(texts))
+        return _evaluated(
+            self, state, _tokens(self, x, padded=True), lambda net, texts: net.summarised(texts)
+        )
 
     def network(self, state, k=0):
         """Model k as a torch module in evaluation mode, for `two_sample.layer_outputs`."""
@@ -129,7 +137,8 @@ class LstmClassifier:
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """Recipe of a language model: an embedding, LSTM layers and a linear layer give the law of each next token.
+    """Recipe of a language model: an embedding, LSTM layers and a linear layer give the law of each
+    next token.
 
     Parameters
     ----------
@@ -145,15 +154,17 @@ class LanguageModel:
 
     Notes
     -----
-    Stands for the GPT-2 of Carlini et al. 2022, section V. Where the library says logits of an example, (n, K), this model
-    gives the log-likelihood of each of its T tokens, (n, T): all that `text.sequence_features` needs, and little to store.
-    The first token is predicted from the beginning of the text alone. Run in notebooks/language_model.ipynb.
+    Stands for the GPT-2 of Carlini et al. 2022, section V. Where the library says logits of an
+    example, (n, K), this model gives the log-likelihood of each of its T tokens, (n, T): all that
+    `text.sequence_features` needs, and little to store. The first token is predicted from the
+    beginning of the text alone. Run in notebooks/language_model.ipynb.
 
     Examples
     --------
     >>> recipe = LanguageModel(vocabulary=5, embedding=3, hidden=(4,), epochs=1)
     >>> x = np.array([[1, 2, 0], [3, 4, 1]])
-    >>> state = recipe(x, np.zeros(2, int), np.ones((3, 2), bool), [np.random.default_rng(s) for s in range(3)])
+    >>> state = recipe(x, np.zeros(2, int), np.ones((3, 2), bool),
+    ...     [np.random.default_rng(s) for s in range(3)])
     >>> recipe.logits(state, x).shape
     (3, 2, 3)
     """
@@ -202,12 +213,18 @@ class LanguageModel:
         return _train(self, x, members, rngs, lambda net, i: -net.log_likelihood(x[i]).mean())
 
     def logits(self, state, x):
-        """Log-likelihood of every token given those before it, (k, n, T) float32, in nat, at most 0."""
+        """Log-likelihood of every token given those before it, (k, n, T) float32, in nat, at most
+        0.
+        """
         # float32 can round the logarithm of a probability of nearly 1 to a little above 0
-        return _evaluated(self, state, _tokens(self, x), lambda net, texts: net.log_likelihood(texts).clamp(max=0))
+        return _evaluated(
+            self, state, _tokens(self, x), lambda net, texts: net.log_likelihood(texts).clamp(max=0)
+        )
 
     def network(self, state, k=0):
-        """Model k as a torch module in evaluation mode: tokens (n, T) to the logits of all next tokens (n, T, V)."""
+        """Model k as a torch module in evaluation mode: tokens (n, T) to the logits of all next
+        tokens (n, T, V).
+        """
         return _loaded(self, state, k)
 
     def build(self):
@@ -216,7 +233,9 @@ class LanguageModel:
 
 
 class _Layer(nn.Module):
-    """One LSTM layer that returns its outputs alone, (n, T, width), so that a hook reads a tensor."""
+    """One LSTM layer that returns its outputs alone, (n, T, width), so that a hook reads a
+    tensor.
+    """
 
     def __init__(self, before, width):
         super().__init__()
@@ -236,7 +255,9 @@ class _Mean(nn.Module):
 def _layers(embedding, hidden):
     """The LSTM layers by name."""
     widths = [embedding, *hidden]
-    return nn.ModuleDict({f"layer{i + 1}": _Layer(*pair) for i, pair in enumerate(zip(widths, widths[1:]))})
+    return nn.ModuleDict(
+        {f"layer{i + 1}": _Layer(*pair) for i, pair in enumerate(zip(widths, widths[1:]))}
+    )
 
 
 class _Classifier(nn.Module):
@@ -262,7 +283,9 @@ class _Classifier(nn.Module):
 class _LanguageModel(nn.Module):
     def __init__(self, vocabulary, embedding, hidden):
         super().__init__()
-        self.begin = vocabulary  # one more row of the embedding: what is read before the first token
+        self.begin = (
+            vocabulary  # one more row of the embedding: what is read before the first token
+        )
         self.embedding = nn.Embedding(vocabulary + 1, embedding)
         self.layers = nn.Sequential(*_layers(embedding, hidden).values())
         self.head = nn.Linear(hidden[-1], vocabulary)
@@ -273,7 +296,9 @@ class _LanguageModel(nn.Module):
 
     def log_likelihood(self, tokens):
         logits = self(tokens)
-        return -nn.functional.cross_entropy(logits.flatten(0, 1), tokens.flatten(), reduction="none").view(tokens.shape)
+        return -nn.functional.cross_entropy(
+            logits.flatten(0, 1), tokens.flatten(), reduction="none"
+        ).view(tokens.shape)
 
 
 def _check(recipe):
@@ -296,9 +321,15 @@ def _tokens(recipe, x, padded=False):
     if x.ndim != 2 or x.size == 0 or x.dtype.kind not in "iu":
         checks.fail("x", f"shape {x.shape} of dtype {x.dtype}", "whole numbers of shape (n, T)")
     if x.min() < 0 or x.max() >= recipe.vocabulary:
-        checks.fail("x", f"tokens from {x.min()} to {x.max()}", f"tokens 0 ... {recipe.vocabulary - 1}")
+        checks.fail(
+            "x", f"tokens from {x.min()} to {x.max()}", f"tokens 0 ... {recipe.vocabulary - 1}"
+        )
     if padded and (x == PADDING).all(1).any():
-        checks.fail("x", f"{int((x == PADDING).all(1).sum())} texts that are all padding", "at least one token in each")
+        checks.fail(
+            "x",
+            f"{int((x == PADDING).all(1).sum())} texts that are all padding",
+            "at least one token in each",
+        )
     return torch.from_numpy(x.astype(np.int64)).to(recipe.torch_device)
 
 
@@ -332,13 +363,18 @@ def _empty(recipe):
 
 def _loaded(recipe, state, k):
     net = _empty(recipe)
-    net.load_state_dict({name: torch.from_numpy(np.array(array[k])) for name, array in state.items()})
+    net.load_state_dict(
+        {name: torch.from_numpy(np.array(array[k])) for name, array in state.items()}
+    )
     return net.eval()
 
 
 def _train(recipe, x, members, rngs, loss):
     """Train one network per row of `members`; ``loss(net, index)`` is what a step minimises."""
-    states = [_train_one(recipe, ids, rng, loss) for ids, rng in zip(batches.training_sets(members, rngs, len(x)), rngs)]
+    states = [
+        _train_one(recipe, ids, rng, loss)
+        for ids, rng in zip(batches.training_sets(members, rngs, len(x)), rngs)
+    ]
     return {name: np.stack([state[name] for state in states]) for name in states[0]}
 
 
@@ -346,7 +382,10 @@ def _train_one(recipe, ids, rng, loss):
     net = _start(_empty(recipe), rng).train()
     optimizer = torch.optim.Adam(net.parameters(), lr=recipe.learning_rate)
     batch, total = batches.batch_size(recipe, len(ids)), batches.step_count(recipe, len(ids))
-    stream, rates = batches.Stream(ids, rng), batches.learning_rates(recipe, np.arange(total), total)
+    stream, rates = (
+        batches.Stream(ids, rng),
+        batches.learning_rates(recipe, np.arange(total), total),
+    )
     for rate in rates:
         optimizer.param_groups[0]["lr"] = float(rate)
         optimizer.zero_grad(set_to_none=True)
@@ -362,6 +401,8 @@ def _evaluated(recipe, state, x, outputs):
     for k in range(len(state["head.weight"])):
         net = _loaded(recipe, state, k)
         with torch.no_grad():
-            parts = [outputs(net, x[start : start + AT_ONCE]) for start in range(0, len(x), AT_ONCE)]
+            parts = [
+                outputs(net, x[start : start + AT_ONCE]) for start in range(0, len(x), AT_ONCE)
+            ]
         found.append(torch.cat(parts).float().cpu().numpy())
     return np.stack(found)

@@ -1,4 +1,5 @@
-"""The privacy risk score: one probability of membership for each record, and how to tell whether it is one.
+"""The privacy risk score: one probability of membership for each record, and how to tell whether it
+is one.
 
 Song and Mittal 2021, section 4. Taught in book/metric_attacks.ipynb.
 """
@@ -17,7 +18,14 @@ BLOCK = 1 << 20  # coins that are tossed at a time
 
 
 def privacy_risk_score(
-    target_signal, target_labels, shadow_signal, shadow_labels, shadow_member, prior=0.5, bins=5, log_bins=True
+    target_signal,
+    target_labels,
+    shadow_signal,
+    shadow_labels,
+    shadow_member,
+    prior=0.5,
+    bins=5,
+    log_bins=True,
 ):
     """Posterior probability that each record is a member, given its signal and its class.
 
@@ -41,25 +49,28 @@ def privacy_risk_score(
     Returns
     -------
     float64 array (n,)
-        In [0, 1]. 1 says that no shadow non-member of the class fell into the bin, not that membership is certain.
+        In [0, 1]. 1 says that no shadow non-member of the class fell into the bin, not that
+        membership is certain.
 
     Raises
     ------
     ValueError
-        Wrong shapes, NaN, a negative signal with `log_bins`, a prior outside (0, 1), a target class that is absent from
-        the shadow data or has members only or non-members only.
+        Wrong shapes, NaN, a negative signal with `log_bins`, a prior outside (0, 1), a target class
+        that is absent from the shadow data or has members only or non-members only.
 
     Notes
     -----
-    r = p h_in / (p h_in + (1 - p) h_out), with h the share of the class's shadow members (non-members) in the bin: eqs.
-    12, 14 and 15. It is Pr(member | signal, class) where both groups have the same class frequencies (errata of the
-    chapter). A signal outside the range counts in the nearest end bin. An empty bin has the score of the nearest bin that
-    is not empty, of two equally near ones the lower. The end edges are the smallest and largest value themselves, so no
+    r = p h_in / (p h_in + (1 - p) h_out), with h the share of the class's shadow members
+    (non-members) in the bin: eqs. 12, 14 and 15. It is Pr(member | signal, class) where both groups
+    have the same class frequencies (errata of the chapter). A signal outside the range counts in
+    the nearest end bin. An empty bin has the score of the nearest bin that is not empty, of two
+    equally near ones the lower. The end edges are the smallest and largest value themselves, so no
     value is lost to rounding. Taught in book/metric_attacks.ipynb.
 
     Examples
     --------
-    >>> shadow = [0.1, 0.1, 0.1, 9.0, 9.0, 9.0, 9.0], [0] * 7, [True, True, False, True, False, False, False]
+    >>> shadow = [0.1, 0.1, 0.1, 9.0, 9.0, 9.0, 9.0], [0] * 7, [True, True, False, True, False,
+    ...     False, False]
     >>> privacy_risk_score([0.05, 8.0], [0, 0], *shadow, bins=2).round(3)
     array([0.727, 0.308])
     """
@@ -72,12 +83,18 @@ def privacy_risk_score(
     if log_bins:
         for name, signal in (("target_signal", target), ("shadow_signal", shadow)):
             if signal.min() < 0:
-                checks.fail(name, f"a smallest value of {signal.min():g}", "values of at least 0, or log_bins=False")
+                checks.fail(
+                    name,
+                    f"a smallest value of {signal.min():g}",
+                    "values of at least 0, or log_bins=False",
+                )
         target, shadow = np.log(np.maximum(target, SMALLEST)), np.log(np.maximum(shadow, SMALLEST))
     score = np.empty(len(target))
     for label in np.unique(target_labels):
         asked, known = target_labels == label, shadow_labels == label
-        score[asked] = _class_score(target[asked], shadow[known], shadow_member[known], prior, bins, int(label))
+        score[asked] = _class_score(
+            target[asked], shadow[known], shadow_member[known], prior, bins, int(label)
+        )
     return score
 
 
@@ -85,7 +102,11 @@ def _class_score(target, shadow, member, prior, bins, label):
     if not len(shadow):
         checks.fail("shadow_labels", f"no example of class {label}", "every class of target_labels")
     if member.all() or not member.any():
-        checks.fail("shadow_member", f"only members or only non-members in class {label}", "both groups in every class")
+        checks.fail(
+            "shadow_member",
+            f"only members or only non-members in class {label}",
+            "both groups in every class",
+        )
     # Only the inner edges decide, so the smallest and the largest value cannot fall outside.
     inner = np.linspace(shadow.min(), shadow.max(), bins + 1)[1:-1]
     place = np.searchsorted(inner, shadow, side="right")
@@ -93,7 +114,9 @@ def _class_score(target, shadow, member, prior, bins, label):
     outside = (1 - prior) * np.bincount(place[~member], minlength=bins) / np.count_nonzero(~member)
     filled = np.flatnonzero(inside + outside)
     distance = np.abs(np.arange(bins)[:, None] - filled)
-    nearest = filled[distance.argmin(axis=1)]  # of equal distances the first, which is the lower bin
+    nearest = filled[
+        distance.argmin(axis=1)
+    ]  # of equal distances the first, which is the lower bin
     score = inside[nearest] / (inside + outside)[nearest]
     return score[np.searchsorted(inner, target, side="right")]
 
@@ -141,7 +164,8 @@ def calibration(score, member, prior=0.5, bins=10, delta=0.05, rng=None, n_draws
     member : bool array (n,)
         The truth.
     prior : float
-        The prior that the scores are for. Members and non-members are weighed so that members have this share.
+        The prior that the scores are for. Members and non-members are weighed so that members have
+        this share.
     bins : int
         Bins of equal width on [0, 1].
     delta : float
@@ -162,10 +186,10 @@ def calibration(score, member, prior=0.5, bins=10, delta=0.05, rng=None, n_draws
 
     Notes
     -----
-    Song and Mittal, section 4.2.1 and Figure 3; the paper gives the RMSE without its noise. The noise here is that of the
-    finite number of records in each bin, each a member by a coin of its own; that the sample's number of members was fixed
-    makes it a few per cent smaller. What the shadow data's own size does to the scores comes on top. Taught in
-    book/metric_attacks.ipynb.
+    Song and Mittal, section 4.2.1 and Figure 3; the paper gives the RMSE without its noise. The
+    noise here is that of the finite number of records in each bin, each a member by a coin of its
+    own; that the sample's number of members was fixed makes it a few per cent smaller. What the
+    shadow data's own size does to the scores comes on top. Taught in book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -175,7 +199,9 @@ def calibration(score, member, prior=0.5, bins=10, delta=0.05, rng=None, n_draws
     """
     score = checks.real_array("score", score, 1)
     if score.min() < 0 or score.max() > 1:
-        checks.fail("score", f"values from {score.min():g} to {score.max():g}", "probabilities in [0, 1]")
+        checks.fail(
+            "score", f"values from {score.min():g} to {score.max():g}", "probabilities in [0, 1]"
+        )
     member = checks.boolean_array("member", member, shape=score.shape)
     checks.both_groups("member", member)
     prior, bins, delta = checks.prior(prior), checks.integer("bins", bins, 1), checks.delta(delta)
@@ -192,11 +218,15 @@ def calibration(score, member, prior=0.5, bins=10, delta=0.05, rng=None, n_draws
     drawn = _drawn_members(_odds_times(score, 1 / factor), place, kept, n_draws, rng)
     noise = np.sqrt(np.mean((_odds_times(drawn / count, factor) - mean) ** 2, axis=1))
     return Calibration(
-        mean, fraction, _odds_times(low, factor), _odds_times(high, factor), count,
+        mean,
+        fraction,
+        _odds_times(low, factor),
+        _odds_times(high, factor),
+        count,
         float(np.sqrt(np.mean((fraction - mean) ** 2))),
         float(np.sqrt(np.mean(noise**2))),
         float(np.quantile(noise, 1 - delta)),
-    )  # fmt: skip
+    )
 
 
 def _factor(prior, n_members, n):
@@ -209,12 +239,19 @@ def _odds_times(probability, factor):
 
 
 def _drawn_members(chance, place, kept, n_draws, rng):
-    """Members in each bin, (n_draws, k), if each record is one with its own chance in this sample."""
+    """Members in each bin, (n_draws, k), if each record is one with its own chance in this
+    sample.
+    """
     order = np.argsort(place, kind="stable")
     chance, start = chance[order], np.searchsorted(place[order], np.flatnonzero(kept))
     step = max(1, BLOCK // len(chance))
     parts = [
-        np.add.reduceat(rng.random((min(step, n_draws - done), len(chance))) < chance, start, axis=1, dtype=np.int64)
+        np.add.reduceat(
+            rng.random((min(step, n_draws - done), len(chance))) < chance,
+            start,
+            axis=1,
+            dtype=np.int64,
+        )
         for done in range(0, n_draws, step)
     ]
     return np.concatenate(parts)
@@ -240,7 +277,9 @@ class ThresholdRow(NamedTuple):
     recall: Estimate
 
 
-def precision_recall(score, member, thresholds=(1.0, 0.9, 0.8, 0.7, 0.6, 0.5), prior=0.5, delta=0.05):
+def precision_recall(
+    score, member, thresholds=(1.0, 0.9, 0.8, 0.7, 0.6, 0.5), prior=0.5, delta=0.05
+):
     """Precision and recall of calling members where the score reaches a threshold.
 
     Parameters
@@ -277,7 +316,9 @@ def precision_recall(score, member, thresholds=(1.0, 0.9, 0.8, 0.7, 0.6, 0.5), p
     """
     score = checks.real_array("score", score, 1)
     if score.min() < 0 or score.max() > 1:
-        checks.fail("score", f"values from {score.min():g} to {score.max():g}", "probabilities in [0, 1]")
+        checks.fail(
+            "score", f"values from {score.min():g} to {score.max():g}", "probabilities in [0, 1]"
+        )
     member = checks.boolean_array("member", member, shape=score.shape)
     checks.both_groups("member", member)
     prior, delta = checks.prior(prior), checks.delta(delta)
@@ -347,7 +388,8 @@ def distance(score, member, prior=0.5, delta=0.05):
     Returns
     -------
     Estimate
-        In [-prior, 1 - prior]. Exact posteriors give Var(r) / prior, the variance over members and non-members.
+        In [-prior, 1 - prior]. Exact posteriors give Var(r) / prior, the variance over members and
+        non-members.
 
     Raises
     ------
@@ -356,8 +398,9 @@ def distance(score, member, prior=0.5, delta=0.05):
 
     Notes
     -----
-    The distance value of Song and Mittal, appendix B. Since E[r | member] = E[r 1(member)] / prior = E[r^2] / prior, it is
-    Var(r) / prior (errata of the chapter). Taught in book/metric_attacks.ipynb.
+    The distance value of Song and Mittal, appendix B. Since E[r | member] = E[r 1(member)] / prior
+    = E[r^2] / prior, it is Var(r) / prior (errata of the chapter). Taught in
+    book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -366,7 +409,9 @@ def distance(score, member, prior=0.5, delta=0.05):
     """
     score = checks.real_array("score", score, 1)
     if score.min() < 0 or score.max() > 1:
-        checks.fail("score", f"values from {score.min():g} to {score.max():g}", "probabilities in [0, 1]")
+        checks.fail(
+            "score", f"values from {score.min():g} to {score.max():g}", "probabilities in [0, 1]"
+        )
     member = checks.boolean_array("member", member, shape=score.shape)
     if np.count_nonzero(member) < 2:
         checks.fail("member", f"{np.count_nonzero(member)} members", "at least 2")

@@ -1,10 +1,11 @@
 """What an adversary sees of an example: one number per example from a classifier's outputs.
 
-Every function takes logits (..., n, K) of n examples and K >= 2 classes; leading axes, such as S models and Q
-queries, are kept. Natural logarithms. A row of logits z stands for the probabilities p_c = exp(z_c) / sum_j exp(z_j),
-so with probabilities only, pass ``np.log(probabilities)``. A logit of -inf stands for probability 0 and counts as
-1e-45, which keeps every signal finite. Finite logits are never clipped. Everything is float64 and stays in logarithms
-where a probability would round to 0 or 1. Input is read in blocks, so a memory-mapped array is never held whole.
+Every function takes logits (..., n, K) of n examples and K >= 2 classes; leading axes, such as S
+models and Q queries, are kept. Natural logarithms. A row of logits z stands for the probabilities
+p_c = exp(z_c) / sum_j exp(z_j), so with probabilities only, pass ``np.log(probabilities)``. A logit
+of -inf stands for probability 0 and counts as 1e-45, which keeps every signal finite. Finite logits
+are never clipped. Everything is float64 and stays in logarithms where a probability would round to
+0 or 1. Input is read in blocks, so a memory-mapped array is never held whole.
 """
 
 import math
@@ -15,7 +16,9 @@ from scipy import special
 from mia_lib import checks
 
 LOG_ZERO = math.log(1e-45)
-BLOCK = 1 << 18  # logits that are held as float64 at a time (2 MiB), small enough for the processor's cache
+BLOCK = (
+    1 << 18
+)  # logits that are held as float64 at a time (2 MiB), small enough for the processor's cache
 
 
 def confidence(logits, labels):
@@ -63,8 +66,8 @@ def cross_entropy(logits, labels):
     Returns
     -------
     float64 array (..., n)
-        In nats, from 0 on. *Smaller* speaks for a member: the score of the LOSS attack is its negative. Losses far
-        below 1e-16 keep their digits.
+        In nats, from 0 on. *Smaller* speaks for a member: the score of the LOSS attack is its
+        negative. Losses far below 1e-16 keep their digits.
 
     Raises
     ------
@@ -96,7 +99,8 @@ def logit_confidence(logits, labels):
     Returns
     -------
     float64 array (..., n)
-        Log odds in nats, any real number. Larger speaks for a member. Exact where p_y rounds to 0 or 1.
+        Log odds in nats, any real number. Larger speaks for a member. Exact where p_y rounds to 0
+        or 1.
 
     Raises
     ------
@@ -105,8 +109,9 @@ def logit_confidence(logits, labels):
 
     Notes
     -----
-    phi(p) = log(p / (1 - p)) of Carlini et al. 2022, section IV-C, with 1 - p_y taken as the sum over the other classes
-    (their section VI-A): z_y minus the log-sum-exp of the other logits. Taught in book/lira.ipynb.
+    phi(p) = log(p / (1 - p)) of Carlini et al. 2022, section IV-C, with 1 - p_y taken as the sum
+    over the other classes (their section VI-A): z_y minus the log-sum-exp of the other logits.
+    Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -138,8 +143,8 @@ def hinge(logits, labels):
 
     Notes
     -----
-    The hinge statistic of Carlini et al. 2022, section VI-A. Within log(K - 1) above `logit_confidence`, and equal to
-    it for K = 2. Taught in book/lira.ipynb.
+    The hinge statistic of Carlini et al. 2022, section VI-A. Within log(K - 1) above
+    `logit_confidence`, and equal to it for K = 2. Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -169,7 +174,8 @@ def entropy(logits):
 
     Notes
     -----
-    The conventional signal that Song and Mittal, section 3.1, start from. Taught in book/metric_attacks.ipynb.
+    The conventional signal that Song and Mittal, section 3.1, start from. Taught in
+    book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -192,7 +198,8 @@ def modified_entropy(logits, labels):
     Returns
     -------
     float64 array (..., n)
-        In nats, from 0 (right and certain) upwards (wrong and certain). *Smaller* speaks for a member.
+        In nats, from 0 (right and certain) upwards (wrong and certain). *Smaller* speaks for a
+        member.
 
     Raises
     ------
@@ -201,8 +208,8 @@ def modified_entropy(logits, labels):
 
     Notes
     -----
-    -(1 - p_y) log p_y - sum_{c != y} p_c log(1 - p_c), Song and Mittal, eq. 8. For K = 2 it is -2 (1 - p_y) log p_y,
-    so the same attack as `confidence`. Taught in book/metric_attacks.ipynb.
+    -(1 - p_y) log p_y - sum_{c != y} p_c log(1 - p_c), Song and Mittal, eq. 8. For K = 2 it is -2
+    (1 - p_y) log p_y, so the same attack as `confidence`. Taught in book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -213,7 +220,9 @@ def modified_entropy(logits, labels):
 
 
 def _blocks(shape):
-    """Indices that cut an array (..., n, K) into pieces of about `BLOCK` entries, whole rows each."""
+    """Indices that cut an array (..., n, K) into pieces of about `BLOCK` entries, whole rows
+    each.
+    """
     below = math.prod(shape[1:])
     if len(shape) == 2 or below <= BLOCK:
         step = max(1, BLOCK // below)
@@ -234,7 +243,11 @@ def _per_block(logits, labels, formula):
     if logits.dtype.kind not in "fiu":
         checks.fail("logits", f"an array of dtype {logits.dtype}", "a numeric array")
     if logits.ndim < 2 or logits.size == 0 or logits.shape[-1] < 2:
-        checks.fail("logits", f"shape {logits.shape}", "shape (..., n, K) with K >= 2 classes and no empty axis")
+        checks.fail(
+            "logits",
+            f"shape {logits.shape}",
+            "shape (..., n, K) with K >= 2 classes and no empty axis",
+        )
     n, n_classes = logits.shape[-2:]
     if labels is not None:
         labels = np.broadcast_to(checks.labels("labels", labels, n, n_classes), logits.shape[:-1])
@@ -253,10 +266,16 @@ def _finite(z):
     if np.isnan(z).any():
         checks.fail("logits", f"{np.isnan(z).sum()} NaN", "no NaN")
     if np.isposinf(z).any():
-        checks.fail("logits", f"{np.isposinf(z).sum()} of +inf", "finite logits, or -inf for probability 0")
+        checks.fail(
+            "logits", f"{np.isposinf(z).sum()} of +inf", "finite logits, or -inf for probability 0"
+        )
     largest = z.max(axis=1, keepdims=True)
     if np.isneginf(largest).any():
-        checks.fail("logits", f"{np.isneginf(largest).sum()} rows of nothing but -inf", "a finite logit in every row")
+        checks.fail(
+            "logits",
+            f"{np.isneginf(largest).sum()} rows of nothing but -inf",
+            "a finite logit in every row",
+        )
     zero = np.isneginf(z)
     total = largest + np.log(np.exp(z - largest).sum(axis=1, keepdims=True))
     z[zero] = np.broadcast_to(total + LOG_ZERO, z.shape)[zero]
@@ -296,7 +315,8 @@ def _entropy(z, _):
 def _modified_entropy(z, y):
     log_p, top = _log_probabilities(z)
     p = np.exp(log_p)
-    # Only the likeliest class can have a p that rounds to 1. Its 1 - p is the sum of the others, taken in logarithms.
+    # Only the likeliest class can have a p that rounds to 1. Its 1 - p is the sum of the others,
+    # taken in logarithms.
     log_rest = np.log1p(-np.minimum(p, 0.5))
     np.put_along_axis(log_rest, top, -np.logaddexp(0, _log_odds(z, top))[:, None], axis=1)
     terms = -p * log_rest

@@ -1,4 +1,5 @@
-"""Texts as tokens, a source of texts whose true law is known, and what an adversary reads from token likelihoods.
+"""Texts as tokens, a source of texts whose true law is known, and what an adversary reads from
+token likelihoods.
 
 Every feature is oriented so that larger speaks for a member. Natural logarithms, float64.
 
@@ -14,7 +15,10 @@ import numpy as np
 
 from mia_lib import checks
 
-SPECIAL = ("<pad>", "<unk>")  # tokens 0 and 1: filling behind short texts, and any word outside the vocabulary
+SPECIAL = (
+    "<pad>",
+    "<unk>",
+)  # tokens 0 and 1: filling behind short texts, and any word outside the vocabulary
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 _WORD = re.compile(r"\w+(?:'\w+)*|[.,!?;:]")
 _TAG = re.compile(r"<[^<>]*>")
@@ -45,7 +49,8 @@ def vocabulary(texts, size, drop=()):
     Returns
     -------
     tuple of str
-        Token t stands for entry t: padding, unknown, then words by falling frequency, equal ones in alphabetical order.
+        Token t stands for entry t: padding, unknown, then words by falling frequency, equal ones in
+        alphabetical order.
 
     Raises
     ------
@@ -134,7 +139,8 @@ def decode(tokens, words):
 
     Notes
     -----
-    What a model has read, which is what `zlib_bits` must compress. Run in notebooks/language_model.ipynb.
+    What a model has read, which is what `zlib_bits` must compress. Run in
+    notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -143,9 +149,17 @@ def decode(tokens, words):
     """
     words, tokens = _words(words), np.asarray(tokens)
     if tokens.ndim != 2 or tokens.dtype.kind not in "iu" or not tokens.size:
-        checks.fail("tokens", f"shape {tokens.shape} of dtype {tokens.dtype}", "whole numbers of shape (n, T)")
+        checks.fail(
+            "tokens",
+            f"shape {tokens.shape} of dtype {tokens.dtype}",
+            "whole numbers of shape (n, T)",
+        )
     if tokens.min() < 0 or tokens.max() >= len(words):
-        checks.fail("tokens", f"tokens from {tokens.min()} to {tokens.max()}", f"tokens 0 ... {len(words) - 1}")
+        checks.fail(
+            "tokens",
+            f"tokens from {tokens.min()} to {tokens.max()}",
+            f"tokens 0 ... {len(words) - 1}",
+        )
     return [" ".join(words[token] for token in row if token) for row in tokens.tolist()]
 
 
@@ -167,8 +181,8 @@ class MarkovSource:
 
     Notes
     -----
-    No model can predict a new text better than the source does, on average; one that gives a text more than the source
-    remembers it. Run in notebooks/language_model.ipynb.
+    No model can predict a new text better than the source does, on average; one that gives a text
+    more than the source remembers it. Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -182,16 +196,26 @@ class MarkovSource:
 
     def __post_init__(self):
         start = checks.real_array("start", self.start, ndim=1)
-        transition = checks.real_array("transition", self.transition, shape=(len(start), len(start)))
+        transition = checks.real_array(
+            "transition", self.transition, shape=(len(start), len(start))
+        )
         for name, laws in (("start", start), ("transition", transition)):
             if laws.min() < 0 or np.abs(laws.sum(-1) - 1).max() > 1e-9:
-                checks.fail(name, "numbers that are negative or do not sum to one", "probabilities that sum to 1")
+                checks.fail(
+                    name,
+                    "numbers that are negative or do not sum to one",
+                    "probabilities that sum to 1",
+                )
         for name, value in (("start", start), ("transition", transition)):
             object.__setattr__(self, name, value)
 
     def sample(self, n, length, rng=None):
         """Draw n texts of `length` tokens, (n, T) int64."""
-        n, length, rng = checks.integer("n", n, 1), checks.integer("length", length, 1), checks.generator(rng)
+        n, length, rng = (
+            checks.integer("n", n, 1),
+            checks.integer("length", length, 1),
+            checks.generator(rng),
+        )
         tokens = np.empty((n, length), np.int64)
         tokens[:, 0] = rng.choice(len(self.start), n, p=self.start)
         cumulative = np.cumsum(self.transition, 1)
@@ -201,22 +225,29 @@ class MarkovSource:
         return tokens
 
     def log_likelihood(self, tokens):
-        """True log-likelihood of every token given those before it, (n, T); -inf for what the source cannot say."""
+        """True log-likelihood of every token given those before it, (n, T); -inf for what the
+        source cannot say.
+        """
         tokens = np.asarray(tokens)
         with np.errstate(divide="ignore"):
-            first, later = np.log(self.start)[tokens[:, :1]], np.log(self.transition)[tokens[:, :-1], tokens[:, 1:]]
+            first, later = (
+                np.log(self.start)[tokens[:, :1]],
+                np.log(self.transition)[tokens[:, :-1], tokens[:, 1:]],
+            )
         return np.concatenate([first, later], 1)
 
 
 def markov_source(n_tokens=200, n_successors=20, rng=None):
-    """Draw a source in which each token has a few successors of very unequal probability, as words have.
+    """Draw a source in which each token has a few successors of very unequal probability, as words
+    have.
 
     Parameters
     ----------
     n_tokens : int
         V, `SPECIAL` included, which are never said.
     n_successors : int
-        Tokens that may follow a token, at most V - 2. The r-th likeliest has a probability proportional to 1/r.
+        Tokens that may follow a token, at most V - 2. The r-th likeliest has a probability
+        proportional to 1/r.
     rng : numpy.random.Generator, optional
         None means fresh entropy.
 
@@ -240,7 +271,10 @@ def markov_source(n_tokens=200, n_successors=20, rng=None):
     """
     low = len(SPECIAL)
     n_tokens = checks.integer("n_tokens", n_tokens, low + 1)
-    n_successors, rng = checks.integer("n_successors", n_successors, 1, n_tokens - low), checks.generator(rng)
+    n_successors, rng = (
+        checks.integer("n_successors", n_successors, 1, n_tokens - low),
+        checks.generator(rng),
+    )
     law = 1 / np.arange(1, n_successors + 1)
     laws = np.zeros((n_tokens + 1, n_tokens))
     for row in laws:
@@ -249,7 +283,8 @@ def markov_source(n_tokens=200, n_successors=20, rng=None):
 
 
 def made_up_words(size):
-    """A vocabulary of `size` words that can be pronounced, so that made-up tokens become text that zlib can compress.
+    """A vocabulary of `size` words that can be pronounced, so that made-up tokens become text that
+    zlib can compress.
 
     Examples
     --------
@@ -268,12 +303,14 @@ def mean_log_likelihood(log_likelihood):
     Parameters
     ----------
     log_likelihood : array (..., n, T)
-        Of every token given those before it, at most 0, such as ``store.logits()`` of `recurrent.LanguageModel`.
+        Of every token given those before it, at most 0, such as ``store.logits()`` of
+        `recurrent.LanguageModel`.
 
     Returns
     -------
     float64 array (..., n)
-        Nat per token, at most 0; the score of the LOSS attack. Its exponential, inverted, is the perplexity.
+        Nat per token, at most 0; the score of the LOSS attack. Its exponential, inverted, is the
+        perplexity.
 
     Raises
     ------
@@ -293,7 +330,8 @@ def mean_log_likelihood(log_likelihood):
 
 
 def logit_scaled(log_likelihood):
-    """log p - log(1 - p) with p the geometric mean of a text's token probabilities: the statistic of LiRA for texts.
+    """log p - log(1 - p) with p the geometric mean of a text's token probabilities: the statistic
+    of LiRA for texts.
 
     Parameters
     ----------
@@ -311,7 +349,8 @@ def logit_scaled(log_likelihood):
 
     Notes
     -----
-    Carlini et al. 2022, eq. 3 with the sequence's loss; p = 1 counts as 1 - 1e-45. Run in notebooks/language_model.ipynb.
+    Carlini et al. 2022, eq. 3 with the sequence's loss; p = 1 counts as 1 - 1e-45. Run in
+    notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -374,8 +413,8 @@ def zlib_bits(texts):
 
     Notes
     -----
-    A measure of how hard a text is to predict that no model has touched (Carlini et al. 2021, arXiv:2012.07805).
-    Run in notebooks/language_model.ipynb.
+    A measure of how hard a text is to predict that no model has touched (Carlini et al. 2021,
+    arXiv:2012.07805). Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -406,7 +445,8 @@ def zlib_ratio(log_likelihood, bits):
 
     Notes
     -----
-    Carlini et al. 2021, arXiv:2012.07805; the feature of HR-MMD Table 4. Run in notebooks/language_model.ipynb.
+    Carlini et al. 2021, arXiv:2012.07805; the feature of HR-MMD Table 4. Run in
+    notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -429,16 +469,18 @@ def sequence_features(log_likelihood, bits=None, reference=None, shares=SHARES):
     bits : array (n,), optional
         From `zlib_bits`.
     reference : array (n, T), optional
-        Log-likelihoods under a model that trained on none of the texts, or the mean over several such models.
+        Log-likelihoods under a model that trained on none of the texts, or the mean over several
+        such models.
     shares : sequence of float
         Of `min_k` and `max_k`.
 
     Returns
     -------
     dict of str to float64 array (..., n)
-        "loss" (`mean_log_likelihood`), "perplexity" (with a minus sign), "min 5 %" and so on, "max 5 %" and so on, and as
-        far as what is given allows "zlib ratio", "reference difference" (of mean log-likelihoods) and "reference ratio"
-        (of losses, with a minus sign). Larger speaks for a member.
+        "loss" (`mean_log_likelihood`), "perplexity" (with a minus sign), "min 5 %" and so on, "max
+        5 %" and so on, and as far as what is given allows "zlib ratio", "reference difference" (of
+        mean log-likelihoods) and "reference ratio" (of losses, with a minus sign). Larger speaks
+        for a member.
 
     Raises
     ------
@@ -447,8 +489,8 @@ def sequence_features(log_likelihood, bits=None, reference=None, shares=SHARES):
 
     Notes
     -----
-    The aggregated features of Maini et al., NeurIPS 2024, arXiv:2406.06443, which HR-MMD App. I takes over, as far as they
-    need no perturbed texts. Run in notebooks/language_model.ipynb.
+    The aggregated features of Maini et al., NeurIPS 2024, arXiv:2406.06443, which HR-MMD App. I
+    takes over, as far as they need no perturbed texts. Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -465,7 +507,11 @@ def sequence_features(log_likelihood, bits=None, reference=None, shares=SHARES):
         expected = np.shape(log_likelihood)[-2:]
         known = mean_log_likelihood(checks.real_array("reference", reference, shape=expected))
         if known.max() == 0:
-            checks.fail("reference", f"{int((known == 0).sum())} texts without any loss", "a loss above 0 for each text")
+            checks.fail(
+                "reference",
+                f"{int((known == 0).sum())} texts without any loss",
+                "a loss above 0 for each text",
+            )
         found["reference difference"] = mean - known
         found["reference ratio"] = -mean / known
     return found
@@ -483,12 +529,20 @@ def _log_likelihood(value):
     if found.ndim < 2:
         checks.fail("log_likelihood", f"shape {found.shape}", "shape (..., n, T)")
     if found.max() > 0:
-        checks.fail("log_likelihood", f"a value of {found.max():g}", "logarithms of probabilities, at most 0")
+        checks.fail(
+            "log_likelihood",
+            f"a value of {found.max():g}",
+            "logarithms of probabilities, at most 0",
+        )
     return found
 
 
 def _texts(texts):
-    if isinstance(texts, (str, bytes)) or not len(texts) or not all(isinstance(text, str) for text in texts):
+    if (
+        isinstance(texts, (str, bytes))
+        or not len(texts)
+        or not all(isinstance(text, str) for text in texts)
+    ):
         checks.fail("texts", repr(texts)[:40], "a sequence of at least one str")
     return texts
 
@@ -496,5 +550,7 @@ def _texts(texts):
 def _words(words):
     words = tuple(words)
     if words[: len(SPECIAL)] != SPECIAL:
-        checks.fail("words", f"a vocabulary that begins with {words[:2]}", f"one that begins with {SPECIAL}")
+        checks.fail(
+            "words", f"a vocabulary that begins with {words[:2]}", f"one that begins with {SPECIAL}"
+        )
     return words

@@ -1,13 +1,14 @@
 """Execute the notebooks and build the book.
 
-    python scripts/book.py book                     execute what changed, then build the site from it
-    python scripts/book.py html                     build the site from the stored outputs
-    python scripts/book.py execute [NOTEBOOK ...]   execute (all) notebooks and store their outputs in place
+    python scripts/book.py book                     execute what changed, then build the site from
+    it python scripts/book.py html                     build the site from the stored outputs
+    python scripts/book.py execute [NOTEBOOK ...]   execute (all) notebooks and store their outputs
+    in place
 
-A notebook is executed again when its code, the library, a result record, a parameter file, the requirements or the
-Python version changed since its last execution. Everything that is made lies under _build: executed (notebooks with
-the key they were executed under), source (the tree that the site is built from), html (the site). Only `execute`
-writes to tracked files.
+A notebook is executed again when its code, the library, a result record, a parameter file, the
+requirements or the Python version changed since its last execution. Everything that is made lies
+under _build: executed (notebooks with the key they were executed under), source (the tree that the
+site is built from), html (the site). Only `execute` writes to tracked files.
 """
 
 import argparse
@@ -35,38 +36,62 @@ CELL_TIMEOUT = 600  # seconds
 
 def notebooks():
     """Every notebook that is a page of the book, relative to the repository's root."""
-    return sorted(path.relative_to(ROOT) for name in ("book", "notebooks") for path in (ROOT / name).glob("*.ipynb"))
+    return sorted(
+        path.relative_to(ROOT)
+        for name in ("book", "notebooks")
+        for path in (ROOT / name).glob("*.ipynb")
+    )
 
 
 def fingerprint(paths):
     """One hash over names and contents of files."""
     total = hashlib.sha256()
     for path in sorted(paths):
-        total.update(f"{path.relative_to(ROOT)}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        total.update(
+            f"{path.relative_to(ROOT)}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode()
+        )
     return total.hexdigest()
 
 
 def shared_inputs():
     """The files, beside its own text, that a notebook's outputs depend on."""
-    library = [path for path in (ROOT / "mia_lib").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    records = [path for kind in ("json", "png") for path in (ROOT / "notebooks/results").glob(f"*.{kind}")]
+    library = [
+        path
+        for path in (ROOT / "mia_lib").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+    records = [
+        path for kind in ("json", "png") for path in (ROOT / "notebooks/results").glob(f"*.{kind}")
+    ]
     records += (ROOT / "notebooks/parameters").glob("*.yaml")
     return [*library, *records, *(ROOT / "book").glob("costs.json"), ROOT / "requirements.txt"]
 
 
 def execution_key(notebook, shared):
-    """What decides whether a notebook is executed: its code cells with their tags, and everything shared."""
-    code = [(cell.source, cell.metadata.get("tags", [])) for cell in notebook.cells if cell.cell_type == "code"]
+    """What decides whether a notebook is executed: its code cells with their tags, and everything
+    shared.
+    """
+    code = [
+        (cell.source, cell.metadata.get("tags", []))
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    ]
     text = json.dumps([code, shared, sys.version_info[:2]])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def clean(notebook):
-    """Take out what would differ from run to run, so that stored notebooks change only where their content does."""
+    """Take out what would differ from run to run, so that stored notebooks change only where their
+    content does.
+    """
     notebook.metadata = nbformat.from_dict(
         {
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
+            "language_info": {
+                "file_extension": ".py",
+                "mimetype": "text/x-python",
+                "name": "python",
+            },
         }
     )
     for cell in notebook.cells:
@@ -88,7 +113,9 @@ def with_outputs_of(notebook, executed):
 
 
 async def execute_one(path, turn, bar, failures):
-    """Execute one notebook in its own folder; returns it with its outputs, or None after a failure."""
+    """Execute one notebook in its own folder; returns it with its outputs, or None after a
+    failure.
+    """
     notebook = nbformat.read(ROOT / path, as_version=4)
     async with turn:
         if failures:
@@ -135,11 +162,15 @@ async def execute_all(paths, keep):
 
 
 def kernel_environment():
-    """What every kernel is started with: this tree's library, one thread, no progress lines, results in _build."""
+    """What every kernel is started with: this tree's library, one thread, no progress lines,
+    results in _build.
+    """
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ["MIA_PROGRESS"] = "off"
     os.environ["MIA_RESULTS"] = str(BUILD / "results")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
+    )
 
 
 def write(path, notebook):
@@ -171,24 +202,40 @@ def remembered(path, key):
 
 
 def execute_changed():
-    """Bring _build/executed up to date; returns the pages, path to notebook, with their present outputs."""
+    """Bring _build/executed up to date; returns the pages, path to notebook, with their present
+    outputs.
+    """
     pages, keys = pages_and_keys()
     changed = [path for path in pages if remembered(path, keys[path]) is None]
-    print(f"==> executing {len(changed)} of {len(pages)} notebooks ({len(pages) - len(changed)} unchanged)", flush=True)
+    print(
+        f"==> executing {len(changed)} of {len(pages)} notebooks ({len(pages) - len(changed)} "
+        f"unchanged)",
+        flush=True,
+    )
     if changed:
         kernel_environment()
-        asyncio.run(execute_all(changed, lambda path, notebook: remember(path, notebook, keys[path])))
-    return {path: with_outputs_of(page, remembered(path, keys[path])) for path, page in pages.items()}
+        asyncio.run(
+            execute_all(changed, lambda path, notebook: remember(path, notebook, keys[path]))
+        )
+    return {
+        path: with_outputs_of(page, remembered(path, keys[path])) for path, page in pages.items()
+    }
 
 
 def assemble(pages):
-    """Lay out the tree that the site is built from; `pages` replaces notebooks of the repository."""
+    """Lay out the tree that the site is built from; `pages` replaces notebooks of the
+    repository.
+    """
     source = BUILD / "source"
     shutil.rmtree(source, ignore_errors=True)
     source.mkdir(parents=True)
     for name in ("_config.yml", "_toc.yml"):
         shutil.copy2(ROOT / name, source / name)
-    shutil.copytree(ROOT / "book", source / "book", ignore=shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__"))
+    shutil.copytree(
+        ROOT / "book",
+        source / "book",
+        ignore=shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__"),
+    )
     for path in notebooks():
         (source / path).parent.mkdir(exist_ok=True)
         if path in pages:
@@ -210,7 +257,12 @@ def build(pages):
         print("==> building the site", flush=True)
         built_from.unlink(missing_ok=True)
         shutil.rmtree(html, ignore_errors=True)
-        jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build"]
+        jupyter_book = [
+            sys.executable,
+            "-c",
+            "from jupyter_book.cli.main import main; main()",
+            "build",
+        ]
         options = ["--path-output", str(ROOT), "-W", "--keep-going", "--all"]
         done = subprocess.run([*jupyter_book, str(source), *options], cwd=ROOT)
         if done.returncode:
@@ -237,7 +289,9 @@ def store(names):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("verb", choices=["book", "html", "execute"])
     parser.add_argument("notebooks", nargs="*", help="for `execute`: which ones, default all")
     given = parser.parse_args()

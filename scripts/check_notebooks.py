@@ -1,9 +1,10 @@
 """Notebook hygiene: what a stored notebook must be before it is committed.
 
-    python scripts/check_notebooks.py [NOTEBOOK ...]      # without names: every notebook of book/ and notebooks/
+    python scripts/check_notebooks.py [NOTEBOOK ...]      # without names: every notebook of book/
+    and notebooks/
 
-Prints one line per problem and exits with 1 if there is any. Only the standard library is used, so that the commit
-hook needs no environment.
+Prints one line per problem and exits with 1 if there is any. Only the standard library is used, so
+that the commit hook needs no environment.
 """
 
 import json
@@ -13,7 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ("image/png", "image/jpeg", "image/svg+xml")
-MACHINE_PATH = re.compile(r"(?<![\w.:/])(?:/home/|/Users/|/root/|/tmp/|/private/var/|[A-Z]:\\+Users\\)[\w.\-]+")
+MACHINE_PATH = re.compile(
+    r"(?<![\w.:/])(?:/home/|/Users/|/root/|/tmp/|/private/var/|[A-Z]:\\+Users\\)[\w.\-]+"
+)
 NO_ALT = re.compile(r"!\[\s*\]\(|<img(?![^>]*\balt=\"[^\"]+\")[^>]*>")
 
 
@@ -43,7 +46,11 @@ def _code_problems(cell, recorded):
         found = MACHINE_PATH.search(text)
         if found or str(ROOT) in text:
             yield f"an output names a path of one machine: {found.group() if found else ROOT}"
-    if _text(cell["source"]).strip() and cell["execution_count"] is None and "skip-execution" not in tags:
+    if (
+        _text(cell["source"]).strip()
+        and cell["execution_count"] is None
+        and "skip-execution" not in tags
+    ):
         yield "the cell was never executed"
 
 
@@ -53,8 +60,8 @@ def problems(path):
     Parameters
     ----------
     path : str or Path
-        An .ipynb file. One that lies in a folder named `results` is a recorded run: it may hold the cell that
-        papermill injects.
+        An .ipynb file. One that lies in a folder named `results` is a recorded run: it may hold the
+        cell that papermill injects.
 
     Returns
     -------
@@ -83,7 +90,11 @@ def problems(path):
             found += [f"cell {number}: {problem}" for problem in _code_problems(cell, recorded)]
         elif cell["cell_type"] == "markdown" and NO_ALT.search(_text(cell["source"])):
             found.append(f"cell {number}: a picture in the text has no alt text")
-    counts = [cell["execution_count"] for cell in cells if cell["cell_type"] == "code" and cell["execution_count"]]
+    counts = [
+        cell["execution_count"]
+        for cell in cells
+        if cell["cell_type"] == "code" and cell["execution_count"]
+    ]
     if counts != sorted(set(counts)):
         found.append("the cells were not executed from top to bottom")
     return [f"{path.name}: {line}" for line in found]
@@ -92,7 +103,11 @@ def problems(path):
 def stored():
     """Every notebook of the repository that is stored executed, sorted."""
     paths = [path for folder in ("book", "notebooks") for path in (ROOT / folder).rglob("*.ipynb")]
-    return sorted(path for path in paths if ".ipynb_checkpoints" not in path.parts and "_build" not in path.parts)
+    return sorted(
+        path
+        for path in paths
+        if ".ipynb_checkpoints" not in path.parts and "_build" not in path.parts
+    )
 
 
 def main(names):

@@ -1,7 +1,9 @@
-"""Measure what executing each chapter and notebook costs: `python scripts/costs.py [NOTEBOOK ...]`, default all.
+"""Measure what executing each chapter and notebook costs: `python scripts/costs.py [NOTEBOOK ...]`,
+default all.
 
-Writes time, processor time, memory and disk to book/costs.json, which book/records.ipynb shows. Entries of notebooks
-that are not named stay as they are. One notebook at a time, on one thread, at the default scale, with an empty store.
+Writes time, processor time, memory and disk to book/costs.json, which book/records.ipynb shows.
+Entries of notebooks that are not named stay as they are. One notebook at a time, on one thread, at
+the default scale, with an empty store.
 """
 
 import json
@@ -20,7 +22,8 @@ EXECUTE = """
 import resource, sys, nbformat
 from nbclient import NotebookClient
 path = sys.argv[1]
-NotebookClient(nbformat.read(path, 4), timeout=600, resources={"metadata": {"path": sys.argv[2]}}).execute()
+resources = {"metadata": {"path": sys.argv[2]}}
+NotebookClient(nbformat.read(path, 4), timeout=600, resources=resources).execute()
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_utime + used.ru_stime, used.ru_maxrss)
 """
@@ -38,7 +41,9 @@ def size(folder):
 
 
 def measure(notebook):
-    """Seconds, processor seconds, peak memory of the largest process and peak disk of one notebook."""
+    """Seconds, processor seconds, peak memory of the largest process and peak disk of one
+    notebook.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         folders = {name: Path(scratch, name) for name in ("TMPDIR", "MIA_RUNS", "MIA_RESULTS")}
         for folder in folders.values():
@@ -57,7 +62,9 @@ def measure(notebook):
         began = time.monotonic()
         try:
             command = [sys.executable, "-c", EXECUTE, str(notebook), str(notebook.parent)]
-            output = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+            output = subprocess.run(
+                command, env=environment, check=True, capture_output=True, text=True
+            ).stdout
         finally:
             done.set()
             watcher.join()

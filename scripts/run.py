@@ -1,13 +1,15 @@
 """Run one experiment notebook with one of its parameter files.
 
-    python scripts/run.py NOTEBOOK --data DATA --scale SCALE [--record] [--plain] [-p NAME VALUE ...]
+    python scripts/run.py NOTEBOOK --data DATA --scale SCALE [--record] [--plain] [-p NAME VALUE
+    ...]
 
-Executes notebooks/NOTEBOOK.ipynb with the values of notebooks/parameters/NOTEBOOK--DATA--SCALE.yaml and keeps the
-executed notebook and its result record as NOTEBOOK--DATA--SCALE in MIA_RESULTS (default: _build/results), or in
-notebooks/results with --record. -p changes one more parameter; VALUE is a JSON value or a plain word.
+Executes notebooks/NOTEBOOK.ipynb with the values of notebooks/parameters/NOTEBOOK--DATA--SCALE.yaml
+and keeps the executed notebook and its result record as NOTEBOOK--DATA--SCALE in MIA_RESULTS
+(default: _build/results), or in notebooks/results with --record. -p changes one more parameter;
+VALUE is a JSON value or a plain word.
 
---plain executes the code cells in this process, one after the other, on a machine that has no papermill. Only the
-record is kept then.
+--plain executes the code cells in this process, one after the other, on a machine that has no
+papermill. Only the record is kept then.
 """
 
 import argparse
@@ -33,9 +35,13 @@ def parameter_file(notebooks, name, data, scale):
     path = notebooks / "parameters" / f"{name}--{data}--{scale}.yaml"
     if not (notebooks / f"{name}.ipynb").is_file():
         there = sorted(found.stem for found in notebooks.glob("*.ipynb"))
-        raise Refused(f"NOTEBOOK: given {name!r}, expected one of {', '.join(there) or '(there is none)'}")
+        raise Refused(
+            f"NOTEBOOK: given {name!r}, expected one of {', '.join(there) or '(there is none)'}"
+        )
     if not path.is_file():
-        there = sorted(found.stem.split("--", 1)[1] for found in path.parent.glob(f"{name}--*.yaml"))
+        there = sorted(
+            found.stem.split("--", 1)[1] for found in path.parent.glob(f"{name}--*.yaml")
+        )
         listing = ", ".join(pair.replace("--", " ") for pair in there) or "(there is none)"
         raise Refused(f"DATA SCALE: given {data} {scale}, expected one of: {listing}")
     return path
@@ -60,7 +66,8 @@ def literal(text):
 
 
 def read_parameters(path):
-    """Names and values of a parameter file: lines `name: value`, value in JSON's form, `#` starts a comment.
+    """Names and values of a parameter file: lines `name: value`, value in JSON's form, `#` starts a
+    comment.
 
     The form is the part of YAML that needs no YAML library; a machine that only trains has none.
     """
@@ -71,7 +78,10 @@ def read_parameters(path):
             continue
         name, colon, value = line.partition(":")
         if not colon or not name.isidentifier() or name in values:
-            raise Refused(f"{path.name}, line {number}: given {line!r}, expected `name: value`, each name once")
+            raise Refused(
+                f"{path.name}, line {number}: given {line!r}, expected `name: value`, each name "
+                f"once"
+            )
         values[name] = literal(value)
     return values
 
@@ -93,16 +103,22 @@ def defaults(notebook):
     values = {}
     for statement in ast.parse(source_of(parameter_cell(notebook))).body:
         if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
-            raise Refused(f"the `parameters` cell, line {statement.lineno}: expected `name = literal`")
+            raise Refused(
+                f"the `parameters` cell, line {statement.lineno}: expected `name = literal`"
+            )
         try:
             values[statement.targets[0].id] = ast.literal_eval(statement.value)
         except ValueError:
-            raise Refused(f"{statement.targets[0].id} in the `parameters` cell is not a literal") from None
+            raise Refused(
+                f"{statement.targets[0].id} in the `parameters` cell is not a literal"
+            ) from None
     return values
 
 
 def _same_kind(value, default):
-    """Whether a value may stand where the default stands; a whole number may stand for a real one."""
+    """Whether a value may stand where the default stands; a whole number may stand for a real
+    one.
+    """
     if default is None:
         return True
     if isinstance(default, float) and not isinstance(value, bool):
@@ -118,11 +134,16 @@ def check(given, known):
     for name, value in given.items():
         if not _same_kind(value, known[name]):
             expected = type(known[name]).__name__
-            raise Refused(f"{name}: given {value!r}, expected a value of type {expected}, such as {known[name]!r}")
+            raise Refused(
+                f"{name}: given {value!r}, expected a value of type {expected}, such as "
+                f"{known[name]!r}"
+            )
 
 
 def tidy(text):
-    """The executed notebook without paths of this machine, papermill's metadata and widget state."""
+    """The executed notebook without paths of this machine, papermill's metadata and widget
+    state.
+    """
     notebook = json.loads(text)
     for unwanted in ("papermill", "widgets"):
         notebook["metadata"].pop(unwanted, None)
@@ -131,7 +152,9 @@ def tidy(text):
         cell["metadata"].pop("execution", None)
         for output in cell.get("outputs", []):
             data = output.get("data", {})
-            holders = [(output, "text")] + [(data, kind) for kind in data if kind.startswith("text/")]
+            holders = [(output, "text")] + [
+                (data, kind) for kind in data if kind.startswith("text/")
+            ]
             for holder, key in holders:
                 if key in holder:
                     holder[key] = _without_paths(holder[key])
@@ -145,7 +168,9 @@ def _without_paths(text):
 
 
 class _Terminal:
-    """Shows a notebook's updating lines on the terminal, where papermill alone would show nothing for hours."""
+    """Shows a notebook's updating lines on the terminal, where papermill alone would show nothing
+    for hours.
+    """
 
     def __init__(self):
         self.replaces, self.last = sys.stderr.isatty(), 0.0
@@ -168,13 +193,19 @@ def _engine():
     class Client(PapermillNotebookClient):
         def process_message(self, message, *more, **named):
             content = message["content"]
-            if "display_id" in content.get("transient", {}) and "text/plain" in content.get("data", {}):
-                terminal.show(content["data"]["text/plain"], message["msg_type"] == "update_display_data")
+            if "display_id" in content.get("transient", {}) and "text/plain" in content.get(
+                "data", {}
+            ):
+                terminal.show(
+                    content["data"]["text/plain"], message["msg_type"] == "update_display_data"
+                )
             return super().process_message(message, *more, **named)
 
     class Engine(NBClientEngine):
         @classmethod
-        def execute_managed_notebook(cls, nb_man, kernel_name, stdout_file=None, stderr_file=None, **_):
+        def execute_managed_notebook(
+            cls, nb_man, kernel_name, stdout_file=None, stderr_file=None, **_
+        ):
             files = {"stdout_file": stdout_file, "stderr_file": stderr_file}
             quiet = ["--log-level=50"]  # the kernel's own warnings about its sockets
             options = {"timeout": None, "startup_timeout": 120, "extra_arguments": quiet}
@@ -203,7 +234,9 @@ def run_with_papermill(source, target, values):
         )
     except papermill.exceptions.PapermillExecutionError as error:
         message = str(error.evalue).strip().splitlines() or [""]
-        raise Refused(f"{error.ename}: {message[-1]} (the notebook so far: {_shown(target)})") from None
+        raise Refused(
+            f"{error.ename}: {message[-1]} (the notebook so far: {_shown(target)})"
+        ) from None
 
 
 def run_plain(source, values):
@@ -217,13 +250,17 @@ def run_plain(source, values):
     for number, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] != "code":
             continue
-        code = "\n".join(line for line in source_of(cell).splitlines() if not line.startswith(("%", "!")))
+        code = "\n".join(
+            line for line in source_of(cell).splitlines() if not line.startswith(("%", "!"))
+        )
         tree = ast.parse(code)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         try:
             exec(compile(tree, f"<cell {number}>", "exec"), namespace)
             if last is not None:
-                value = eval(compile(ast.Expression(last.value), f"<cell {number}>", "eval"), namespace)
+                value = eval(
+                    compile(ast.Expression(last.value), f"<cell {number}>", "eval"), namespace
+                )
                 if value is not None:
                     print(value, flush=True)
         except Exception as error:
@@ -242,13 +279,23 @@ def _shown(path):
 
 def main(argv=None, notebooks=ROOT / "notebooks"):
     """Run as from the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="run", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("notebook", metavar="NOTEBOOK", help="its name in notebooks/, without .ipynb")
-    parser.add_argument("--data", required=True, help="the data set in the name of the parameter file")
+    parser = argparse.ArgumentParser(
+        prog="run", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "notebook", metavar="NOTEBOOK", help="its name in notebooks/, without .ipynb"
+    )
+    parser.add_argument(
+        "--data", required=True, help="the data set in the name of the parameter file"
+    )
     parser.add_argument("--scale", required=True, help="smoke, default, seeds or paper")
-    parser.add_argument("--record", action="store_true", help="keep the result in notebooks/results")
+    parser.add_argument(
+        "--record", action="store_true", help="keep the result in notebooks/results"
+    )
     parser.add_argument("--plain", action="store_true", help="without papermill, in this process")
-    parser.add_argument("-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="one more value")
+    parser.add_argument(
+        "-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="one more value"
+    )
     given = parser.parse_args(argv)
     notebooks = Path(notebooks).resolve()
     try:
@@ -260,7 +307,9 @@ def main(argv=None, notebooks=ROOT / "notebooks"):
         results = (notebooks / "results" if given.record else results).resolve()
         results.mkdir(parents=True, exist_ok=True)
         os.environ["MIA_RESULTS"] = str(results)
-        os.environ.setdefault("OMP_NUM_THREADS", "1")  # two threads are slower; an executor adds processes
+        os.environ.setdefault(
+            "OMP_NUM_THREADS", "1"
+        )  # two threads are slower; an executor adds processes
         run_name = f"{given.notebook}--{given.data}--{given.scale}"
         print(f"run: {run_name}, results to {_shown(results)}", flush=True)
         if given.plain:

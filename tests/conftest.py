@@ -6,7 +6,9 @@ from notebook_runs import run
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Data, models, results and builds of a run in a folder of the test; the run changes the folder and the search path."""
+    """Data, models, results and builds of a run in a folder of the test; the run changes the folder
+    and the search path.
+    """
     for name in ("MIA_DATA", "MIA_RUNS", "MIA_RESULTS"):
         (tmp_path / name).mkdir()
         monkeypatch.setenv(name, str(tmp_path / name))

@@ -1,4 +1,6 @@
-"""Small archives in the official formats of the fetched data sets, with the arrays that must come out of them."""
+"""Small archives in the official formats of the fetched data sets, with the arrays that must come
+out of them.
+"""
 
 import dataclasses
 import gzip
@@ -28,15 +30,21 @@ def git_blob(content):
 
 
 def local(source, server, served):
-    """The source at the server, with the checksum of what is served, by the kind of checksum that it really has."""
+    """The source at the server, with the checksum of what is served, by the kind of checksum that
+    it really has.
+    """
     content = served[source.file]
     sums = {"": "", "md5": md5(content), "git-blob": git_blob(content)}
-    digest = sums[source.algorithm] if source.algorithm in sums else hashlib.sha256(content).hexdigest()
+    digest = (
+        sums[source.algorithm] if source.algorithm in sums else hashlib.sha256(content).hexdigest()
+    )
     return dataclasses.replace(source, url=f"{server.url}/{source.file}", digest=digest)
 
 
 def tgz(members):
-    """A .tar.gz of (name, bytes) pairs; a TarInfo in place of the bytes goes in as it is (links)."""
+    """A .tar.gz of (name, bytes) pairs; a TarInfo in place of the bytes goes in as it is
+    (links).
+    """
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as archive:
         for name, content in members:
@@ -98,7 +106,10 @@ def mnist(rng):
         labels = struct.pack(">2i", 2049, n) + y[part].astype(np.uint8).tobytes()
         served[f"{part}-images-idx3-ubyte.gz"] = gzip.compress(pixels)
         served[f"{part}-labels-idx1-ubyte.gz"] = gzip.compress(labels)
-    arrays = {"x": np.concatenate([x["train"], x["t10k"]]), "y": np.concatenate([y["train"], y["t10k"]])}
+    arrays = {
+        "x": np.concatenate([x["train"], x["t10k"]]),
+        "y": np.concatenate([y["train"], y["t10k"]]),
+    }
     return served, arrays, {"train": (0, 5), "test": (5, 8)}
 
 
@@ -134,11 +145,18 @@ def svhn(rng):
         x, y = rng.integers(256, size=(n, 32, 32, 3), dtype=np.uint8), rng.permutation(10)[:n]
         out = io.BytesIO()
         # The file counts the digit 0 as class 10 and keeps the picture's number as the last axis.
-        savemat(out, {"X": x.transpose(1, 2, 3, 0), "y": np.where(y == 0, 10, y).astype(np.uint8)[:, None]})
+        savemat(
+            out,
+            {"X": x.transpose(1, 2, 3, 0), "y": np.where(y == 0, 10, y).astype(np.uint8)[:, None]},
+        )
         served[f"{part}_32x32.mat"] = out.getvalue()
         xs.append(x)
         ys.append(y)
-    return served, {"x": np.concatenate(xs), "y": np.concatenate(ys)}, {"train": (0, 4), "test": (4, 7)}
+    return (
+        served,
+        {"x": np.concatenate(xs), "y": np.concatenate(ys)},
+        {"train": (0, 4), "test": (4, 7)},
+    )
 
 
 def cinic10(rng):
@@ -152,10 +170,16 @@ def cinic10(rng):
                 xs.append(np.repeat(pixels[..., None], 3, axis=2) if grey else pixels)
                 ys.append(label)
                 from_cifar.append(file.startswith("cifar10-"))
-    members = [members[i] for i in rng.permutation(len(members))]  # an archive may hold them in any order
+    members = [
+        members[i] for i in rng.permutation(len(members))
+    ]  # an archive may hold them in any order
     members += [("./README.md", b"about"), ("./train/cat/._hidden.png", b"no picture")]
     arrays = {"x": np.stack(xs), "y": np.array(ys), "from_cifar10": np.array(from_cifar)}
-    return {"CINIC-10.tar.gz": tgz(members)}, arrays, {"train": (0, 20), "valid": (20, 40), "test": (40, 60)}
+    return (
+        {"CINIC-10.tar.gz": tgz(members)},
+        arrays,
+        {"train": (0, 20), "valid": (20, 40), "test": (40, 60)},
+    )
 
 
 def imdb(rng):
@@ -164,7 +188,9 @@ def imdb(rng):
         for label, word in enumerate(("neg", "pos")):
             for number in range(11):  # 10 sorts after 9 as a number and before 2 as text
                 text = f"{part} {word} {number} caf\u00e9 <br />"
-                members.append((f"aclImdb/{part}/{word}/{number}_{rng.integers(1, 11)}.txt", text.encode()))
+                members.append(
+                    (f"aclImdb/{part}/{word}/{number}_{rng.integers(1, 11)}.txt", text.encode())
+                )
                 texts.append(text)
                 y.append(label)
                 is_test.append(part == "test")
@@ -191,23 +217,39 @@ def wikitext103(rng):
             article.append(number)
         lines.append(" ")
     tokens = "\n".join(lines).encode()
-    members = [("wikitext-103/wiki.test.tokens", b" = Other = \n text \n"), ("wikitext-103/wiki.train.tokens", tokens)]
-    arrays = {"x": texts, "y": np.zeros(len(texts), dtype=np.int64), "article": np.array(article, dtype=np.int32)}
+    members = [
+        ("wikitext-103/wiki.test.tokens", b" = Other = \n text \n"),
+        ("wikitext-103/wiki.train.tokens", tokens),
+    ]
+    arrays = {
+        "x": texts,
+        "y": np.zeros(len(texts), dtype=np.int64),
+        "article": np.array(article, dtype=np.int32),
+    }
     return {"wikitext-103-v1.zip": zipped(members)}, arrays, {}
 
 
 def imagenet32_batch(x, y):
     """One batch in the official format: (k, 3072), channel by channel, and labels from 1."""
-    return npz(data=x.transpose(0, 3, 1, 2).reshape(len(x), 3072), labels=y + 1, mean=np.zeros(3072))
+    return npz(
+        data=x.transpose(0, 3, 1, 2).reshape(len(x), 3072), labels=y + 1, mean=np.zeros(3072)
+    )
 
 
 def imagenet32(rng, sizes=(2, 1, 2, 2, 2, 2, 2, 2, 2, 3, 4)):
     """Ten training batches and the validation batch, of these many images."""
     n, ends = sum(sizes), np.cumsum(sizes)
     x, y = rng.integers(256, size=(n, 32, 32, 3), dtype=np.uint8), rng.integers(1000, size=n)
-    batches = [imagenet32_batch(x[stop - k : stop], y[stop - k : stop]) for k, stop in zip(sizes, ends)]
-    train = [(f"train_data_batch_{number}.npz", content) for number, content in enumerate(batches[:-1], 1)]
-    train = [(f"Imagenet32_train_npz/{name}", content) for name, content in sorted(train)]  # 10 before 2
+    batches = [
+        imagenet32_batch(x[stop - k : stop], y[stop - k : stop]) for k, stop in zip(sizes, ends)
+    ]
+    train = [
+        (f"train_data_batch_{number}.npz", content)
+        for number, content in enumerate(batches[:-1], 1)
+    ]
+    train = [
+        (f"Imagenet32_train_npz/{name}", content) for name, content in sorted(train)
+    ]  # 10 before 2
     served = {
         "Imagenet32_train_npz.zip": zipped(train),
         "Imagenet32_val_npz.zip": zipped([("val_data.npz", batches[-1])]),
@@ -222,7 +264,8 @@ def skin_lesions(rng):
     lesion = [550, 3577, 1477, 12, 13, 14, 15, 3577]
     ids = [f"ISIC_{24306 + i:07d}" for i in range(8)]
     colours = rng.integers(256, size=(8, 3), dtype=np.uint8)
-    # One colour in the central square and black beside it: what is left after cropping is that colour.
+    # One colour in the central square and black beside it: what is left after cropping is that
+    # colour.
     pixels = np.zeros((8, 450, 600, 3), dtype=np.uint8)
     pixels[:, :, 75:525] = colours[:, None, None]
     one_hot = "".join(
@@ -231,7 +274,8 @@ def skin_lesions(rng):
     )
     labels = "image," + ",".join(kinds) + "\n" + one_hot
     groups = "image,lesion_id,diagnosis_confirm_type\n" + "".join(
-        f"{i},HAM_{number:07d},histopathology\n" for i, number in zip(reversed(ids), reversed(lesion))
+        f"{i},HAM_{number:07d},histopathology\n"
+        for i, number in zip(reversed(ids), reversed(lesion))
     )
     stem = "ISIC2018_Task3_Training_"
     pictures = [(f"{stem}Input/{i}.jpg", image(p, "JPEG")) for i, p in zip(ids, pixels)]
@@ -255,7 +299,10 @@ def purchase100(rng):
 
 def texas100(rng):
     arrays = _binary(rng, 4, 6169, 100)
-    members = [("texas/100/feats", table(arrays["x"])), ("texas/100/labels", table(arrays["y"][:, None] + 1))]
+    members = [
+        ("texas/100/feats", table(arrays["x"])),
+        ("texas/100/labels", table(arrays["y"][:, None] + 1)),
+    ]
     return {"dataset_texas.tgz": tgz(members)}, arrays, {}
 
 
@@ -303,7 +350,9 @@ MAKERS = {
 
 
 class Server:
-    """What is served: ``files`` by name; ``cut`` names files whose transfer stops half way; ``asked`` counts."""
+    """What is served: ``files`` by name; ``cut`` names files whose transfer stops half way;
+    ``asked`` counts.
+    """
 
     def __init__(self, files):
         self.files, self.cut, self.asked, self.url = dict(files), set(), [], None
@@ -311,7 +360,9 @@ class Server:
 
 @contextmanager
 def serve(files):
-    """Serve files on loopback; yields a `Server` whose ``files`` and ``cut`` may be changed while it runs."""
+    """Serve files on loopback; yields a `Server` whose ``files`` and ``cut`` may be changed while
+    it runs.
+    """
     state = Server(files)
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,4 +1,6 @@
-"""Data sets of few classes that differ, served at their addresses in their original formats: a network can learn them."""
+"""Data sets of few classes that differ, served at their addresses in their original formats: a
+network can learn them.
+"""
 
 import dataclasses
 import pickle
@@ -12,7 +14,9 @@ from mia_lib.data import originals
 
 
 def records(d, n=700, n_classes=4):
-    """Binary records of few classes, each class with a rate of its own, so that there is something to learn."""
+    """Binary records of few classes, each class with a rate of its own, so that there is something
+    to learn.
+    """
     rng = np.random.default_rng(0)
     y = np.arange(n) % n_classes
     return (rng.random((n, d)) < rng.random((n_classes, d))[y]).astype(np.uint8), y
@@ -25,7 +29,11 @@ def _purchase100():
 
 def _texas100():
     x, y = records(6169)
-    return {"dataset_texas.tgz": tgz([("texas/100/feats", table(x)), ("texas/100/labels", table(y[:, None] + 1))])}, len(y)
+    return {
+        "dataset_texas.tgz": tgz(
+            [("texas/100/feats", table(x)), ("texas/100/labels", table(y[:, None] + 1))]
+        )
+    }, len(y)
 
 
 TABLES = {"purchase100": _purchase100, "texas100": _texas100}
@@ -55,7 +63,11 @@ def cifar100(monkeypatch):
         members.append((file, pickle.dumps({"data": planes, "fine_labels": y.tolist()})))
     members.append(("meta", pickle.dumps({"fine_label_names": [f"class {i}" for i in range(100)]})))
     sums = {file: md5(content) for file, content in members}
-    served = {"cifar-100-python.tar.gz": tgz([(f"{kind.base_folder}/{file}", content) for file, content in members])}
+    served = {
+        "cifar-100-python.tar.gz": tgz(
+            [(f"{kind.base_folder}/{file}", content) for file, content in members]
+        )
+    }
     with serve(served) as server:
         monkeypatch.setattr(kind, "url", f"{server.url}/cifar-100-python.tar.gz")
         monkeypatch.setattr(kind, "tgz_md5", md5(served["cifar-100-python.tar.gz"]))

@@ -1,4 +1,6 @@
-"""An experiment notebook as a test runs it: its first cells alone, or all of it from its parameter file to its record."""
+"""An experiment notebook as a test runs it: its first cells alone, or all of it from its parameter
+file to its record.
+"""
 
 import json
 import sys
@@ -24,13 +26,18 @@ def scales(notebook):
 
 
 def begin(notebook, cells, /, **values):
-    """What the names stand for after its first cells, a value in place of the one in the cell of parameters.
+    """What the names stand for after its first cells, a value in place of the one in the cell of
+    parameters.
 
-    cells counts the code cells that are executed, or is a function that says it from the names and their values.
+    cells counts the code cells that are executed, or is a function that says it from the names and
+    their values.
     """
     content = json.loads((NOTEBOOKS / f"{notebook}.ipynb").read_text(encoding="utf-8"))
     code = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
-    space, at = {}, next(i for i, cell in enumerate(code) if "parameters" in cell["metadata"].get("tags", []))
+    space, at = (
+        {},
+        next(i for i, cell in enumerate(code) if "parameters" in cell["metadata"].get("tags", [])),
+    )
 
     def execute(some):
         for cell in some:
@@ -44,9 +51,13 @@ def begin(notebook, cells, /, **values):
 
 
 def call(notebook, data, scale, /, **values):
-    """The exit status of `make run` without papermill, values in place of those in the parameter file."""
+    """The exit status of `make run` without papermill, values in place of those in the parameter
+    file.
+    """
     given = [part for name, value in values.items() for part in ("-p", name, json.dumps(value))]
-    return run.main([notebook, "--data", data, "--scale", scale, "--plain", *given], notebooks=NOTEBOOKS)
+    return run.main(
+        [notebook, "--data", data, "--scale", scale, "--plain", *given], notebooks=NOTEBOOKS
+    )
 
 
 def last_line(capsys):

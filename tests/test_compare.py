@@ -16,9 +16,14 @@ def made(n_models, n, seed, gap=1.0):
 def literal(scores, member, fpr):
     """TPR at the rate, AUC and balanced accuracy of flat lists, threshold by threshold."""
     inside, outside = scores[member], scores[~member]
-    tpr = max([(inside >= t).mean() for t in [*outside, *inside, np.inf] if (outside >= t).mean() <= fpr], default=0.0)
+    tpr = max(
+        [(inside >= t).mean() for t in [*outside, *inside, np.inf] if (outside >= t).mean() <= fpr],
+        default=0.0,
+    )
     auc = ((inside[:, None] > outside).mean() + (inside[:, None] >= outside).mean()) / 2
-    accuracy = max((1 + (inside >= t).mean() - (outside >= t).mean()) / 2 for t in [*outside, *inside, np.inf])
+    accuracy = max(
+        (1 + (inside >= t).mean() - (outside >= t).mean()) / 2 for t in [*outside, *inside, np.inf]
+    )
     return tpr, auc, accuracy
 
 
@@ -32,7 +37,10 @@ class TestLiteral:
         assert found["AUC"].value == pytest.approx(auc)
         assert found["balanced accuracy"].value == pytest.approx(accuracy)
         threshold = np.sort(scores[~member])[::-1][int(0.2 * 60)]
-        assert found["false positives at 20 %"] == np.unique(np.nonzero((scores > threshold) & ~member)[1]).size
+        assert (
+            found["false positives at 20 %"]
+            == np.unique(np.nonzero((scores > threshold) & ~member)[1]).size
+        )
 
     def test_bootstrap_that_redraws_columns(self):
         # The same resamples, each taken literally: columns of scores and masks side by side.
@@ -59,12 +67,17 @@ class TestLiteral:
             accuracies.append((1 + (x >= threshold)[m].mean() - (x >= threshold)[~m].mean()) / 2)
         got = compare.tpr_ratio(scores, baseline, member, 0.2, rng=np.random.default_rng(5))
         np.testing.assert_allclose(got[1:], both_ends(ratios), rtol=0.12)
-        assert got.value == pytest.approx(literal(scores, member, 0.2)[0] / literal(baseline, member, 0.2)[0])
-        got = compare.table({"a": scores}, member, [0.2], rng=np.random.default_rng(6)).loc["a", "balanced accuracy"]
+        assert got.value == pytest.approx(
+            literal(scores, member, 0.2)[0] / literal(baseline, member, 0.2)[0]
+        )
+        got = compare.table({"a": scores}, member, [0.2], rng=np.random.default_rng(6)).loc[
+            "a", "balanced accuracy"
+        ]
         np.testing.assert_allclose(got[1:], both_ends(accuracies), atol=0.012)
 
     def test_all_targets_of_an_example_stay_together(self):
-        # Every target of an example scores alike: 30 targets tell no more than 2, and the interval must not shrink.
+        # Every target of an example scores alike: 30 targets tell no more than 2, and the interval
+        # must not shrink.
         rng = np.random.default_rng(7)
         base, member = rng.normal(size=100), shadow.half_masks(30, 100, rng)
         widths = []
@@ -79,14 +92,21 @@ class TestLiteral:
 class TestKnownTruth:
     def test_two_normals(self):
         scores, member = made(16, 2000, 8, gap=2.0)
-        found = compare.table({"gap 2": scores, "nothing": scores - 2 * member}, member, rng=np.random.default_rng(9))
+        found = compare.table(
+            {"gap 2": scores, "nothing": scores - 2 * member}, member, rng=np.random.default_rng(9)
+        )
         for rate in (1e-3, 1e-2):
             truth = stats.norm.cdf(2 + stats.norm.ppf(rate))
-            # A 99.9 % interval, from the width of the 95 % one: what is left is the error of the percentile bootstrap.
+            # A 99.9 % interval, from the width of the 95 % one: what is left is the error of the
+            # percentile bootstrap.
             e = found.loc["gap 2", compare.name_of(rate)]
             assert abs(e.value - truth) < 3.29 * (e.high - e.low) / 3.92
-        assert found.loc["gap 2", "AUC"].value == pytest.approx(stats.norm.cdf(np.sqrt(2)), abs=0.005)
-        assert found.loc["gap 2", "balanced accuracy"].value == pytest.approx(stats.norm.cdf(1), abs=0.01)
+        assert found.loc["gap 2", "AUC"].value == pytest.approx(
+            stats.norm.cdf(np.sqrt(2)), abs=0.005
+        )
+        assert found.loc["gap 2", "balanced accuracy"].value == pytest.approx(
+            stats.norm.cdf(1), abs=0.01
+        )
         nothing = found.loc["nothing", "AUC"]
         assert abs(nothing.value - 0.5) < 4 * np.sqrt(1 / (6 * 16_000))
 
@@ -108,7 +128,9 @@ class TestKnownTruth:
             noise = rng.normal(size=(8, n))
             e = metrics.roc(noise + gap * member, member).tpr_at(rate, rng=rng)
             covered[0] += e.low <= truth <= e.high
-            e = compare.tpr_ratio(noise + gap * member, rng.normal(size=(8, n)), member, rate, rng=rng)
+            e = compare.tpr_ratio(
+                noise + gap * member, rng.normal(size=(8, n)), member, rate, rng=rng
+            )
             covered[1] += e.low <= true_ratio <= e.high
         # 200 draws: 0.1 % quantile of Bin(200, 0.95) is 179.
         assert (covered >= 179).all(), covered
@@ -126,18 +148,26 @@ class TestResolution:
     def test_below_the_floor_there_is_a_value_and_a_mark(self):
         scores, member = made(2, 1000, 12, gap=3.0)
         found = compare.table({"a": scores}, member, rng=np.random.default_rng(0)).loc["a"]
-        assert not found["resolved at 0.001 %"] and not found["resolved at 0.1 %"] and found["resolved at 1 %"]
+        assert (
+            not found["resolved at 0.001 %"]
+            and not found["resolved at 0.1 %"]
+            and found["resolved at 1 %"]
+        )
         without_any = (scores[member] > scores[~member].max()).mean()
         assert found["TPR at 0.1 %"].value == found["TPR at 0.001 %"].value == without_any > 0
         assert found["false positives at 0.1 %"] == 0
-        text = compare.show(compare.table({"a": scores}, member, rng=np.random.default_rng(0))).loc["a"]
+        text = compare.show(compare.table({"a": scores}, member, rng=np.random.default_rng(0))).loc[
+            "a"
+        ]
         assert text["TPR at 0.001 %"] == f"{100 * without_any:.2f} % < floor"
         assert "floor" not in text["TPR at 1 %"]
 
     def test_a_thousandth_is_resolved_from_2995_nonmembers_on(self):
         for n0, resolved in ((2994, False), (2995, True)):
             member = np.arange(n0 + 10) >= n0
-            found = compare.table({"a": np.arange(n0 + 10.0)}, member, [1e-3], rng=np.random.default_rng(0))
+            found = compare.table(
+                {"a": np.arange(n0 + 10.0)}, member, [1e-3], rng=np.random.default_rng(0)
+            )
             assert found.loc["a", "resolved at 0.1 %"] == resolved
 
     def test_one_example_that_carries_all_false_positives_shows(self):
@@ -150,7 +180,9 @@ class TestResolution:
 class TestTable:
     def test_order_and_the_same_resamples_for_all(self):
         scores, member = made(4, 200, 14)
-        found = compare.table({"b": scores, "a": scores}, member, [0.1], rng=np.random.default_rng(0))
+        found = compare.table(
+            {"b": scores, "a": scores}, member, [0.1], rng=np.random.default_rng(0)
+        )
         assert list(found.index) == ["b", "a"]
         assert found.loc["a"].to_list() == found.loc["b"].to_list()
 
@@ -161,7 +193,9 @@ class TestTable:
 
     def test_one_target(self):
         scores, member = made(2, 3000, 16, gap=3.0)
-        found = compare.table({"a": scores[0]}, member[0], [0.01], rng=np.random.default_rng(0)).loc["a"]
+        found = compare.table(
+            {"a": scores[0]}, member[0], [0.01], rng=np.random.default_rng(0)
+        ).loc["a"]
         assert found["TPR at 1 %"] == metrics.roc(scores[0], member[0]).tpr_at(0.01)
 
 
@@ -198,7 +232,9 @@ class TestAgreement:
         first = rng.normal(size=(3, 200))
         second = np.round(first + rng.normal(size=first.shape), 1)  # with ties
         found = compare.rank_correlation(first, second, rng=rng)
-        assert found.value == pytest.approx(np.mean([stats.spearmanr(a, b)[0] for a, b in zip(first, second)]))
+        assert found.value == pytest.approx(
+            np.mean([stats.spearmanr(a, b)[0] for a, b in zip(first, second)])
+        )
         other = rng.normal(size=first.shape)  # without ties, so that the top is a set
         top = [set(np.argsort(row)[-20:]) for row in (*first, *other)]
         expected = np.mean([len(a & b) / 20 for a, b in zip(top[:3], top[3:])])
@@ -206,7 +242,8 @@ class TestAgreement:
 
     def test_ties_at_the_border_count_in_part(self):
         first, coarse = np.arange(100.0), (np.arange(100) >= 60).astype(float)
-        # 40 tied records share the 10 places of the top, and all 10 of the other attack's are among them.
+        # 40 tied records share the 10 places of the top, and all 10 of the other attack's are among
+        # them.
         assert compare.top_overlap(first, coarse, 0.1).value == pytest.approx(10 / 40)
 
     def test_resamples_are_ranked_anew(self):
@@ -221,7 +258,9 @@ class TestAgreement:
 
     @pytest.mark.simulation
     def test_coverage(self):
-        """Normal pairs of correlation r have a rank correlation of 6/pi arcsin(r/2); three targets share their examples."""
+        """Normal pairs of correlation r have a rank correlation of 6/pi arcsin(r/2); three targets
+        share their examples.
+        """
         rng, r, hits = np.random.default_rng(3), 0.6, 0
         truth = 6 / np.pi * np.arcsin(r / 2)
         for _ in range(100):

@@ -1,4 +1,6 @@
-"""MemGuard against a literal per-record search and a brute-force optimum; the helpers of an honest evaluation."""
+"""MemGuard against a literal per-record search and a brute-force optimum; the helpers of an honest
+evaluation.
+"""
 
 import numpy as np
 import pytest
@@ -34,9 +36,13 @@ class Confident:
 
 
 def literal_memguard(z, a, b, steps=300, rate=0.1):
-    """One record, plain numpy, the gradient by hand; returns the answer and its distortion (inf: none found)."""
+    """One record, plain numpy, the gradient by hand; returns the answer and its distortion (inf:
+    none found).
+    """
     log_s0 = np.maximum(z - np.log(np.exp(z).sum()), np.log(1e-9))
-    s0 = softmax(log_s0)  # so that the search starts with a distortion of exactly zero, whose slope is zero
+    s0 = softmax(
+        log_s0
+    )  # so that the search starts with a distortion of exactly zero, whose slope is zero
     label = int(np.argmax(z))
     side = a @ s0 + b > 0
     best, best_d = s0, np.inf
@@ -94,14 +100,18 @@ def test_memguard_keeps_label_and_sum_and_reaches_one_half():
 
 
 def test_memguard_is_near_the_least_distortion():
-    """Brute force: every answer on a fine grid of the simplex that keeps the label and crosses the attacker's line."""
+    """Brute force: every answer on a fine grid of the simplex that keeps the label and crosses the
+    attacker's line.
+    """
     a, b = np.array([4.0, 0.5, -1.0]), -1.2
     grid = np.array([(i, j, 200 - i - j) for i in range(201) for j in range(201 - i)]) / 200
     z = outputs(60, 3, scale=1.5, seed=1)
     ours, s0 = defenses.memguard(z, Linear(a, b), budget=2), softmax(z)
     ratios = []
     for row, start in zip(ours, s0):
-        allowed = grid[(grid.argmax(1) == start.argmax()) & ((grid @ a + b > 0) != (start @ a + b > 0))]
+        allowed = grid[
+            (grid.argmax(1) == start.argmax()) & ((grid @ a + b > 0) != (start @ a + b > 0))
+        ]
         if len(allowed) and not np.array_equal(row, start):
             ratios.append(np.abs(row - start).sum() / np.abs(allowed - start).sum(1).min())
     assert len(ratios) > 30
@@ -112,7 +122,9 @@ def test_memguard_keeps_the_budget_in_expectation():
     z = np.repeat(outputs(8, 4, seed=3), 4000, axis=0)
     s0 = softmax(z)
     full = np.abs(defenses.memguard(z[::4000], Confident(), budget=2) - s0[::4000]).sum(1)
-    spent = np.abs(defenses.memguard(z, Confident(), budget=0.2, rng=np.random.default_rng(0)) - s0).sum(1)
+    spent = np.abs(
+        defenses.memguard(z, Confident(), budget=0.2, rng=np.random.default_rng(0)) - s0
+    ).sum(1)
     mean = spent.reshape(8, 4000).mean(1)
     expected = np.minimum(full, 0.2)
     assert (full > 0.25).sum() >= 3
@@ -137,7 +149,9 @@ def test_memguard_takes_log_probabilities_with_zeros():
 
 def test_memguard_where_no_answer_hides():
     z = outputs(20)
-    np.testing.assert_allclose(defenses.memguard(z, Linear(np.zeros(4), 5.0), budget=2), softmax(z), atol=1e-15)
+    np.testing.assert_allclose(
+        defenses.memguard(z, Linear(np.zeros(4), 5.0), budget=2), softmax(z), atol=1e-15
+    )
 
 
 def leaky(n=400, n_classes=5, seed=0):
@@ -157,16 +171,22 @@ def test_membership_network_learns_and_memguard_blinds_it():
     assert np.mean(guess == who) > 0.8
     hidden = defenses.memguard(fresh, attacker, budget=2)
     left = np.abs(attacker.probability(hidden) - 0.5)
-    assert np.median(left) < 1e-6 < 0.1 < np.median(np.abs(attacker.probability(softmax(fresh)) - 0.5))
+    assert (
+        np.median(left) < 1e-6 < 0.1 < np.median(np.abs(attacker.probability(softmax(fresh)) - 0.5))
+    )
     # What it hides is there for those who look: the answers of the two groups still differ.
     moved = np.abs(hidden - softmax(fresh)).sum(1)
-    assert moved[who].mean() > 1.2 * moved[~who].mean() or moved[~who].mean() > 1.2 * moved[who].mean()
+    assert (
+        moved[who].mean() > 1.2 * moved[~who].mean() or moved[~who].mean() > 1.2 * moved[who].mean()
+    )
 
 
 def test_membership_network_finds_nothing_where_nothing_is():
     z = outputs(800, seed=4)
     member = np.random.default_rng(4).random(800) < 0.5
-    attacker = defenses.MembershipNetwork(z[:400], member[:400], epochs=10, rng=np.random.default_rng(0))
+    attacker = defenses.MembershipNetwork(
+        z[:400], member[:400], epochs=10, rng=np.random.default_rng(0)
+    )
     right = np.sum((attacker.probability(softmax(z[400:])) > 0.5) == member[400:])
     assert abs(right - 200) < 4 * 10  # four standard deviations of Bin(400, 1/2)
 
@@ -174,20 +194,29 @@ def test_membership_network_finds_nothing_where_nothing_is():
 def test_membership_network_is_for_equal_groups():
     """Nine members for one non-member, answers that say nothing: the guess stays at one half."""
     z, member = outputs(1000, seed=6), np.arange(1000) % 10 > 0
-    attacker = defenses.MembershipNetwork(z, member, hidden=(4,), epochs=60, rng=np.random.default_rng(0))
+    attacker = defenses.MembershipNetwork(
+        z, member, hidden=(4,), epochs=60, rng=np.random.default_rng(0)
+    )
     assert abs(attacker.probability(softmax(z)).mean() - 0.5) < 0.1
 
 
 def test_membership_network_is_the_same_for_the_same_generator():
     z, _, member = leaky(100)
-    a, b, c = (defenses.MembershipNetwork(z, member, epochs=2, rng=np.random.default_rng(s)) for s in (0, 0, 1))
+    a, b, c = (
+        defenses.MembershipNetwork(z, member, epochs=2, rng=np.random.default_rng(s))
+        for s in (0, 0, 1)
+    )
     p = softmax(z)
-    assert (a.probability(p) == b.probability(p)).all() and (a.probability(p) != c.probability(p)).any()
+    assert (a.probability(p) == b.probability(p)).all() and (
+        a.probability(p) != c.probability(p)
+    ).any()
 
 
 def test_rounded():
     np.testing.assert_allclose(defenses.rounded([[0.62, 0.35, 0.03]]), [[0.6, 0.4, 0.0]])
-    np.testing.assert_allclose(defenses.rounded(np.full((2, 3, 30), 1 / 30)), 1 / 30)  # all round to zero: uniform
+    np.testing.assert_allclose(
+        defenses.rounded(np.full((2, 3, 30), 1 / 30)), 1 / 30
+    )  # all round to zero: uniform
     np.testing.assert_allclose(defenses.rounded([[0.666, 0.334]], 2), [[0.67, 0.33]])
 
 
@@ -211,7 +240,10 @@ def test_mislabel_changes_the_rows_and_nothing_else():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: defenses.memguard(np.zeros((2, 3)), Confident()), "logits: given two largest entries in row 0"),
+        (
+            lambda: defenses.memguard(np.zeros((2, 3)), Confident()),
+            "logits: given two largest entries in row 0",
+        ),
         (lambda: defenses.memguard([[np.nan, 0.0]], Confident()), "logits: given 1 NaN"),
         (lambda: defenses.memguard([[np.inf, 0.0]], Confident()), "logits: given shape"),
         (lambda: defenses.memguard(outputs(), Confident(), budget=3), "budget: given 3"),
@@ -219,13 +251,22 @@ def test_mislabel_changes_the_rows_and_nothing_else():
         (lambda: defenses.memguard(outputs(), Confident(), rate=0), "rate: given 0"),
         (lambda: defenses.memguard(outputs(), "network"), "attacker: given 'network'"),
         (lambda: defenses.memguard(outputs(), lambda p: p), "attacker: given a result of shape"),
-        (lambda: defenses.memguard(outputs(), lambda p: p[:, 0] * torch.inf), "attacker: given a result that is not"),
-        (lambda: defenses.MembershipNetwork(outputs(5), np.ones(5, bool)), "member: given 5 members and 0"),
+        (
+            lambda: defenses.memguard(outputs(), lambda p: p[:, 0] * torch.inf),
+            "attacker: given a result that is not",
+        ),
+        (
+            lambda: defenses.MembershipNetwork(outputs(5), np.ones(5, bool)),
+            "member: given 5 members and 0",
+        ),
         (lambda: defenses.MembershipNetwork(outputs(5), np.ones(4, bool)), "member: given shape"),
         (lambda: defenses.rounded([0.5, 0.5]), "probabilities: given fewer"),
         (lambda: defenses.rounded([[0.5, -0.5]]), "probabilities: given fewer"),
         (lambda: defenses.rounded([[0.5, 0.5]], -1), "decimals: given -1"),
-        (lambda: defenses.rounded([[0.5, 0.5], [0.5, 0.4]]), "probabilities: given a row that sums to 0.9"),
+        (
+            lambda: defenses.rounded([[0.5, 0.5], [0.5, 0.4]]),
+            "probabilities: given a row that sums to 0.9",
+        ),
         (lambda: defenses.early_stopping_epoch([0.1, 1.2], 0.5), "accuracy: given values"),
         (lambda: defenses.early_stopping_epoch([0.1], 2), "target: given 2"),
         (lambda: defenses.mislabel([0, 1], [0, 0], 2), "rows: given a row named twice"),

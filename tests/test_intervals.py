@@ -41,7 +41,10 @@ def test_clopper_pearson_closed_forms_at_the_ends(delta):
 
 def test_clopper_pearson_limits_solve_the_tail_equations():
     k, n = np.array([1, 3, 40, 99, 25]), np.array([100, 100, 100, 100, 25_000])
-    low, high = intervals.clopper_pearson_lower(k, n, 0.01), intervals.clopper_pearson_upper(k, n, 0.01)
+    low, high = (
+        intervals.clopper_pearson_lower(k, n, 0.01),
+        intervals.clopper_pearson_upper(k, n, 0.01),
+    )
     np.testing.assert_allclose(stats.binom.sf(k - 1, n, low), 0.01, rtol=1e-8)
     np.testing.assert_allclose(stats.binom.cdf(k, n, high), 0.01, rtol=1e-8)
 
@@ -51,8 +54,12 @@ def test_clopper_pearson_limits_solve_the_tail_equations():
 def test_clopper_pearson_coverage_by_enumeration(n, delta):
     k = np.arange(n + 1)
     low, high = intervals.clopper_pearson(k, n, delta)
-    one_low, one_high = intervals.clopper_pearson_lower(k, n, delta), intervals.clopper_pearson_upper(k, n, delta)
-    # Coverage jumps at the limits themselves, so the truth is put on, just below and just above each of them.
+    one_low, one_high = (
+        intervals.clopper_pearson_lower(k, n, delta),
+        intervals.clopper_pearson_upper(k, n, delta),
+    )
+    # Coverage jumps at the limits themselves, so the truth is put on, just below and just above
+    # each of them.
     edges = np.concatenate([low, high, one_low, one_high])
     truths = np.concatenate([np.linspace(0, 1, 101), edges, edges - 1e-9, edges + 1e-9])
     for p in truths[(truths >= 0) & (truths <= 1)]:
@@ -85,7 +92,8 @@ def test_clopper_pearson_broadcasts():
     ],
 )
 @pytest.mark.parametrize(
-    "function", [intervals.clopper_pearson, intervals.clopper_pearson_lower, intervals.clopper_pearson_upper]
+    "function",
+    [intervals.clopper_pearson, intervals.clopper_pearson_lower, intervals.clopper_pearson_upper],
 )
 def test_clopper_pearson_refuses(function, successes, trials, delta, name):
     with pytest.raises(ValueError, match=f"^{name}: given .*, expected "):
@@ -98,7 +106,9 @@ def weighted_mean(x):
 
 def test_bootstrap_of_a_mean_has_the_known_spread():
     x = np.random.default_rng(0).normal(size=400)
-    estimate = intervals.bootstrap(weighted_mean(x), 400, n_resamples=4000, rng=np.random.default_rng(1))
+    estimate = intervals.bootstrap(
+        weighted_mean(x), 400, n_resamples=4000, rng=np.random.default_rng(1)
+    )
     assert estimate.value == pytest.approx(x.mean())
     half = 1.96 * x.std() / 20
     assert estimate.low == pytest.approx(x.mean() - half, abs=0.1 * half)
@@ -116,7 +126,9 @@ def test_bootstrap_weights_are_whole_draws_and_blocks_do_not_matter():
     assert [len(w) for w in seen] == [1, 3, 3, 3, 1]
     assert all((w.sum(axis=1) == 7).all() for w in seen)
     one = intervals.bootstrap(weighted_mean(np.arange(7)), 7, rng=np.random.default_rng(0), block=1)
-    many = intervals.bootstrap(weighted_mean(np.arange(7)), 7, rng=np.random.default_rng(0), block=1000)
+    many = intervals.bootstrap(
+        weighted_mean(np.arange(7)), 7, rng=np.random.default_rng(0), block=1000
+    )
     assert one == many
 
 
@@ -182,7 +194,8 @@ def test_mcdiarmid_holds_about_the_expectation():
     advantage = np.abs(0.5 * p_hat - 0.5 * q_hat).sum(axis=1)
     t = intervals.mcdiarmid(80, 200)
     assert (np.abs(advantage - advantage.mean()) <= t).mean() >= 0.95
-    # Not vacuous: half of it is exceeded more often than never, and it is below the trivial width 1.
+    # Not vacuous: half of it is exceeded more often than never, and it is below the trivial width
+    # 1.
     assert t < 0.2 and (np.abs(advantage - advantage.mean()) > t / 4).any()
 
 

@@ -8,7 +8,12 @@ import torch
 
 from mia_lib import models
 
-IMAGES = {"cnn": (1, 28, 28), "resnet18": (3, 32, 32), "wide_resnet": (3, 32, 32), "speednet": (3, 32, 32)}
+IMAGES = {
+    "cnn": (1, 28, 28),
+    "resnet18": (3, 32, 32),
+    "wide_resnet": (3, 32, 32),
+    "speednet": (3, 32, 32),
+}
 
 
 def fingerprint(net):
@@ -31,7 +36,9 @@ def test_output_shape_and_gradient(name):
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 24, 40), (2, 17, 16)])
 def test_other_image_sizes(shape):
     for name in ("cnn", "speednet"):
-        assert models.build(name, shape, 3, np.random.default_rng(0)).eval()(torch.zeros(2, *shape)).shape == (2, 3)
+        assert models.build(name, shape, 3, np.random.default_rng(0)).eval()(
+            torch.zeros(2, *shape)
+        ).shape == (2, 3)
 
 
 def test_parameter_counts_by_hand():
@@ -39,13 +46,19 @@ def test_parameter_counts_by_hand():
         net = models.build(name, shape, 10, np.random.default_rng(0), **options)
         return sum(p.numel() for p in net.parameters())
 
-    assert count("mlp", (600,), hidden=(256, 128)) == 600 * 256 + 256 + 256 * 128 + 128 + 128 * 10 + 10
+    assert (
+        count("mlp", (600,), hidden=(256, 128)) == 600 * 256 + 256 + 256 * 128 + 128 + 128 * 10 + 10
+    )
     assert count("mlp", (64,), hidden=()) == 64 * 10 + 10
     assert count("cnn", (1, 28, 28)) == 16 * 9 + 16 + 16 * 32 * 9 + 32 + 32 * 49 * 10 + 10
     assert count("resnet18", (3, 32, 32)) == 11_173_962
-    assert count("wide_resnet", (3, 32, 32), depth=28, width=10) == 36_479_194  # the published 36.5 million
+    assert (
+        count("wide_resnet", (3, 32, 32), depth=28, width=10) == 36_479_194
+    )  # the published 36.5 million
     convolutions = 9 * (24 * 64 + 64 * 64 + 64 * 256 + 3 * 256 * 256)
-    assert count("speednet", (3, 32, 32)) == 24 * 12 + 24 + convolutions + 4 * (64 + 256 + 256) + 2560
+    assert (
+        count("speednet", (3, 32, 32)) == 24 * 12 + 24 + convolutions + 4 * (64 + 256 + 256) + 2560
+    )
 
 
 @pytest.mark.parametrize("name", ["mlp", *IMAGES])
@@ -71,14 +84,21 @@ def test_normalisation_starts_as_the_identity():
     norms = [m for m in net.modules() if isinstance(m, torch.nn.BatchNorm2d)]
     assert len(norms) == 20
     for norm in norms:
-        for tensor, value in ((norm.weight, 1), (norm.bias, 0), (norm.running_mean, 0), (norm.running_var, 1)):
+        for tensor, value in (
+            (norm.weight, 1),
+            (norm.bias, 0),
+            (norm.running_mean, 0),
+            (norm.running_var, 1),
+        ):
             assert (tensor == value).all()
 
 
 def test_whitened_patches_are_uncorrelated_with_unit_variance():
     rng = np.random.default_rng(0)
     coarse = rng.normal(size=(200, 3, 9, 9))
-    images = torch.from_numpy(np.kron(coarse, np.ones((2, 2))) + 0.5 * rng.normal(size=(200, 3, 18, 18))).float()
+    images = torch.from_numpy(
+        np.kron(coarse, np.ones((2, 2))) + 0.5 * rng.normal(size=(200, 3, 18, 18))
+    ).float()
     net = models.build("speednet", (3, 18, 18), 5, np.random.default_rng(0))
     net.whiten(images, ridge=0.0)
     with torch.no_grad():

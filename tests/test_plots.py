@@ -55,9 +55,15 @@ def test_takes_and_returns_axes_without_title(name):
 def test_style():
     plots.style()
     cycle = plt.rcParams["axes.prop_cycle"].by_key()
-    assert len(set(cycle["color"])) == len(set(map(str, cycle["linestyle"]))) == len(cycle["color"]) == 7
+    assert (
+        len(set(cycle["color"]))
+        == len(set(map(str, cycle["linestyle"])))
+        == len(cycle["color"])
+        == 7
+    )
     assert plt.rcParams["figure.facecolor"] == "white"
-    # Each colour stands out on white: at least 2 to 1, and 3 to 1 for the two that carry most figures.
+    # Each colour stands out on white: at least 2 to 1, and 3 to 1 for the two that carry most
+    # figures.
     contrasts = [1.05 / (0.05 + luminance(c)) for c in cycle["color"]]
     assert min(contrasts) > 2 and min(contrasts[:2]) > 3
 
@@ -81,7 +87,9 @@ def test_roc_draws_what_tpr_at_says(log):
     chance, mark = ax.lines[1], ax.lines[2]
     np.testing.assert_array_equal(*chance.get_data())
     assert chance.get_label() == "chance"
-    assert one.resolvable(mark.get_xdata()[0] * 1.0001) and not one.resolvable(mark.get_xdata()[0] * 0.9999)
+    assert one.resolvable(mark.get_xdata()[0] * 1.0001) and not one.resolvable(
+        mark.get_xdata()[0] * 0.9999
+    )
     assert labels(ax) == ["chance", f"resolvable from {mark.get_xdata()[0]:.2g}"]
 
 
@@ -110,7 +118,9 @@ def test_roc_band():
     for rate in rates:
         estimate = one.tpr_at(rate, delta=0.1)
         heights = corners[np.isclose(corners[:, 0], rate), 1]
-        assert heights.min() == pytest.approx(estimate.low) and heights.max() == pytest.approx(estimate.high)
+        assert heights.min() == pytest.approx(estimate.low) and heights.max() == pytest.approx(
+            estimate.high
+        )
     with pytest.raises(ValueError, match="^fpr: given"):
         plots.roc(one, band=[2.0])
 
@@ -145,7 +155,10 @@ def test_gaussian_pair():
         assert x[y.argmax()] == pytest.approx(values.mean(), abs=0.05)
         assert y.max() == pytest.approx(1 / (values.std() * np.sqrt(2 * np.pi)), rel=1e-3)
     assert list(ax.lines[2].get_xdata()) == [4, 4]
-    assert ax.get_xlabel() == "logit-scaled confidence (nat)" and ax.get_ylabel() == "density (per nat)"
+    assert (
+        ax.get_xlabel() == "logit-scaled confidence (nat)"
+        and ax.get_ylabel() == "density (per nat)"
+    )
 
 
 def test_gaussian_pair_without_spread():

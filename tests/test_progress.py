@@ -80,13 +80,16 @@ def test_breaking_out_and_closing_twice(notebook):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0 s"), (59.6, "1 min 00 s"), (125, "2 min 05 s"), (7260, "2 h 01 min")]
+    ("seconds", "text"),
+    [(0.4, "0 s"), (59.6, "1 min 00 s"), (125, "2 min 05 s"), (7260, "2 h 01 min")],
 )
 def test_duration(seconds, text):
     assert progress._duration(seconds) == text
 
 
-@pytest.mark.parametrize(("first", "total"), [(-1, None), (3.5, None), (None, None), (True, None), ([1], -2)])
+@pytest.mark.parametrize(
+    ("first", "total"), [(-1, None), (3.5, None), (None, None), (True, None), ([1], -2)]
+)
 def test_refuses(first, total):
     with pytest.raises(ValueError, match="given .*, expected "):
         progress.bar(first, "x", total)

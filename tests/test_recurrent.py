@@ -1,4 +1,6 @@
-"""Recurrent networks: forward passes against a literal loop, independence of padding, training, refusals."""
+"""Recurrent networks: forward passes against a literal loop, independence of padding, training,
+refusals.
+"""
 
 import numpy as np
 import pytest
@@ -45,7 +47,10 @@ def lstm_by_hand(x, w_ih, w_hh, b_ih, b_hh):
 
 
 def layer_of(state, k, prefix):
-    return [state[f"{prefix}.lstm.{name}_l0"][k].astype(float) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+    return [
+        state[f"{prefix}.lstm.{name}_l0"][k].astype(float)
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    ]
 
 
 def test_classifier_is_what_a_literal_loop_computes():
@@ -73,17 +78,23 @@ def test_language_model_is_what_a_literal_loop_computes():
     for k in range(2):
         for i in range(8):
             read = np.append(V, x[i, :-1])
-            outputs = lstm_by_hand(state["embedding.weight"][k].astype(float)[read], *layer_of(state, k, "layers.0"))
+            outputs = lstm_by_hand(
+                state["embedding.weight"][k].astype(float)[read], *layer_of(state, k, "layers.0")
+            )
             for t in range(T):
                 z = state["head.weight"][k] @ outputs[t] + state["head.bias"][k]
-                assert found[k, i, t] == pytest.approx(z[x[i, t]] - np.log(np.exp(z).sum()), abs=1e-5)
+                assert found[k, i, t] == pytest.approx(
+                    z[x[i, t]] - np.log(np.exp(z).sum()), abs=1e-5
+                )
 
 
 def test_language_model_is_a_law_over_texts():
     recipe = LanguageModel(vocabulary=3, embedding=4, hidden=(5,), epochs=30)
     every = np.array(np.meshgrid(*[range(3)] * 4)).reshape(4, -1).T
     state = recipe(every[:5], np.zeros(5, int), np.ones((1, 5), bool), generators(1))
-    assert np.exp(recipe.logits(state, every)[0].astype(float).sum(1)).sum() == pytest.approx(1, abs=1e-5)
+    assert np.exp(recipe.logits(state, every)[0].astype(float).sum(1)).sum() == pytest.approx(
+        1, abs=1e-5
+    )
 
 
 def test_padding_changes_nothing():
@@ -92,16 +103,24 @@ def test_padding_changes_nothing():
     state = recipe(x, np.arange(8) % 3, np.ones((1, 8), bool), generators(1))
     longer = np.concatenate([x, np.zeros((8, 4), int)], 1)
     assert recipe.logits(state, longer) == pytest.approx(recipe.logits(state, x), abs=1e-6)
-    assert not np.allclose(recipe.logits(state, x[:, :3]), recipe.logits(state, x))  # real tokens do count
+    assert not np.allclose(
+        recipe.logits(state, x[:, :3]), recipe.logits(state, x)
+    )  # real tokens do count
 
 
 WIDE = {"vocabulary": V, "embedding": 16, "epochs": 80, "batch_size": 8, "learning_rate": 0.01}
 
 
-@pytest.mark.parametrize("recipe", [LstmClassifier(n_classes=3, hidden=(16, 16), **WIDE), LanguageModel(hidden=(48,), **WIDE)])
+@pytest.mark.parametrize(
+    "recipe",
+    [LstmClassifier(n_classes=3, hidden=(16, 16), **WIDE), LanguageModel(hidden=(48,), **WIDE)],
+)
 def test_training_learns_its_members_by_heart(recipe):
     rng = np.random.default_rng(3)
-    x, y = tokens(rng, 40), rng.integers(0, 3, 40)  # tokens and labels at random: nothing but memory can predict them
+    x, y = (
+        tokens(rng, 40),
+        rng.integers(0, 3, 40),
+    )  # tokens and labels at random: nothing but memory can predict them
     members = np.arange(40) < 20
     state = recipe(x, y, np.stack([members, ~members]), generators(2))
     out = recipe.logits(state, x)
@@ -140,7 +159,9 @@ def test_non_members_leave_no_trace():
 def test_layers_by_name_for_the_two_sample_tests():
     x, recipe = tokens(np.random.default_rng(7)), classifier(epochs=1)
     state = recipe(x, np.arange(8) % 3, np.ones((2, 8), bool), generators(2))
-    found = two_sample.layer_outputs(recipe.network(state, 1), x, ["embedding", "layer1", "layer2", "summary", "head"])
+    found = two_sample.layer_outputs(
+        recipe.network(state, 1), x, ["embedding", "layer1", "layer2", "summary", "head"]
+    )
     shapes = {name: array.shape[1] for name, array in found.items()}
     assert shapes == {"embedding": 5 * T, "layer1": 4 * T, "layer2": 3 * T, "summary": 3, "head": 3}
     assert found["summary"] == pytest.approx(recipe.features(state, x)[1], abs=1e-6)

@@ -24,7 +24,10 @@ def by_hand(v, y, s, sy, m, prior, bins, log_bins):
         def place(t, edges=edges):
             return sum(t >= e for e in edges)
 
-        counts = [[sum(place(t) == b and who == g for t, who in pairs) for g in (True, False)] for b in range(bins)]
+        counts = [
+            [sum(place(t) == b and who == g for t, who in pairs) for g in (True, False)]
+            for b in range(bins)
+        ]
         n_in = sum(who for _, who in pairs)
         n_out = len(pairs) - n_in
         b = place(change(value))
@@ -44,21 +47,29 @@ def test_equals_the_loop(seed, bins, log_bins, prior):
     n, m, classes = 12, 25, 2
     labels = np.r_[np.repeat(np.arange(classes), 2), rng.integers(0, classes, m)]
     member = np.r_[np.tile([True, False], classes), rng.random(m) < 0.4]
-    shadow = np.exp(rng.normal(size=len(labels)) * rng.choice([0.1, 5])) * (rng.random(len(labels)) > 0.1)
+    shadow = np.exp(rng.normal(size=len(labels)) * rng.choice([0.1, 5])) * (
+        rng.random(len(labels)) > 0.1
+    )
     target, asked = np.exp(rng.normal(size=n) * 3), rng.integers(0, classes, n)
     found = privacy_risk_score(target, asked, shadow, labels, member, prior, bins, log_bins)
-    np.testing.assert_allclose(found, by_hand(target, asked, shadow, labels, member, prior, bins, log_bins), rtol=1e-9)
+    np.testing.assert_allclose(
+        found, by_hand(target, asked, shadow, labels, member, prior, bins, log_bins), rtol=1e-9
+    )
 
 
 def test_no_value_is_lost_at_the_ends():
-    """The smallest value has only members in its bin, the largest only non-members, in each of 400 random ranges."""
+    """The smallest value has only members in its bin, the largest only non-members, in each of 400
+    random ranges.
+    """
     rng = np.random.default_rng(0)
     for _ in range(400):
         low, high = np.sort(np.exp(rng.normal(size=2) * 4))
         middle = np.sqrt(low * high)
         shadow = np.array([low, middle, middle, high])
         member = np.array([True, True, False, False])
-        score = privacy_risk_score(np.array([low, high, low / 2, high * 2]), [0] * 4, shadow, [0] * 4, member)
+        score = privacy_risk_score(
+            np.array([low, high, low / 2, high * 2]), [0] * 4, shadow, [0] * 4, member
+        )
         assert score.tolist() == [1.0, 0.0, 1.0, 0.0]
 
 
@@ -70,7 +81,9 @@ def test_empty_bins_take_the_nearest_and_of_equals_the_lower():
 
 
 def test_a_class_with_one_value_has_the_prior():
-    score = privacy_risk_score([1.0, 5.0], [0, 0], [2.0, 2.0, 2.0], [0] * 3, [True, True, False], prior=0.3)
+    score = privacy_risk_score(
+        [1.0, 5.0], [0, 0], [2.0, 2.0, 2.0], [0] * 3, [True, True, False], prior=0.3
+    )
     np.testing.assert_allclose(score, 0.3)
 
 
@@ -79,31 +92,49 @@ def test_sign_and_unit_do_not_matter():
     shadow, member, target = rng.normal(size=200), rng.random(200) < 0.5, rng.normal(size=50)
     zero = [np.zeros(50, int), np.zeros(200, int)]
     one = privacy_risk_score(target, zero[0], shadow, zero[1], member, log_bins=False)
-    scaled = privacy_risk_score(3 * target + 2, zero[0], 3 * shadow + 2, zero[1], member, log_bins=False)
+    scaled = privacy_risk_score(
+        3 * target + 2, zero[0], 3 * shadow + 2, zero[1], member, log_bins=False
+    )
     np.testing.assert_allclose(one, scaled)
 
 
 def test_large_shadow_data_give_the_true_posterior():
-    """Log-normal signals, shift 1 on the logarithm: the posterior of a bin is known from the normal distribution."""
+    """Log-normal signals, shift 1 on the logarithm: the posterior of a bin is known from the normal
+    distribution.
+    """
     rng = np.random.default_rng(2)
     n, bins = 200_000, 30
     member, labels = rng.random(n) < 0.5, np.zeros(n, int)
     shadow = np.exp(rng.normal(size=n) - member)
     target = np.exp(np.linspace(-2.5, 1.5, 81))
     for prior in (0.1, 0.5, 0.9):
-        score = privacy_risk_score(target, np.zeros(81, int), shadow, labels, member, prior=prior, bins=bins)
+        score = privacy_risk_score(
+            target, np.zeros(81, int), shadow, labels, member, prior=prior, bins=bins
+        )
         logs = np.log(shadow)
         edges = np.linspace(logs.min(), logs.max(), bins + 1)
         k = np.searchsorted(edges, np.log(target), side="right") - 1
-        inside, outside = (stats.norm.cdf(edges[k + 1] - at) - stats.norm.cdf(edges[k] - at) for at in (-1, 0))
-        np.testing.assert_allclose(score, prior * inside / (prior * inside + (1 - prior) * outside), atol=0.02)
+        inside, outside = (
+            stats.norm.cdf(edges[k + 1] - at) - stats.norm.cdf(edges[k] - at) for at in (-1, 0)
+        )
+        np.testing.assert_allclose(
+            score, prior * inside / (prior * inside + (1 - prior) * outside), atol=0.02
+        )
 
 
 def test_true_posterior_of_a_known_mixture():
-    """Members drawn from one purchase mixture, non-members from another: the log-likelihood ratio gives the posterior."""
+    """Members drawn from one purchase mixture, non-members from another: the log-likelihood ratio
+    gives the posterior.
+    """
     rng = np.random.default_rng(3)
-    inside, outside = (data.purchase_mixture(40, 3, 1, 0.4, 0.15, rng=np.random.default_rng(s)) for s in (4, 4))
-    outside = type(outside)(outside.class_weights, outside.component_weights, special.expit(special.logit(outside.rates) * 0.9))
+    inside, outside = (
+        data.purchase_mixture(40, 3, 1, 0.4, 0.15, rng=np.random.default_rng(s)) for s in (4, 4)
+    )
+    outside = type(outside)(
+        outside.class_weights,
+        outside.component_weights,
+        special.expit(special.logit(outside.rates) * 0.9),
+    )
 
     def drawn(n):
         member = np.arange(n) < n // 2
@@ -124,11 +155,15 @@ def test_true_posteriors_have_the_rmse_of_the_noise_floor():
     for _ in range(400):
         score = rng.beta(2, 2, 500)
         member = rng.random(500) < score
-        c = risk_score.calibration(score, member, member.mean(), rng=rng, n_draws=200)  # this prior: no weights
+        c = risk_score.calibration(
+            score, member, member.mean(), rng=rng, n_draws=200
+        )  # this prior: no weights
         ratio.append((c.rmse / c.noise_floor) ** 2)
         beyond += c.rmse > c.noise_limit
     assert abs(np.mean(ratio) - 1) < 4 * np.std(ratio) / 20 + 0.01  # the floor is itself drawn
-    assert 4 <= beyond <= 40  # Binomial(400, 0.05), 99.9 % limits 8 and 35, and the estimated quantile
+    assert (
+        4 <= beyond <= 40
+    )  # Binomial(400, 0.05), 99.9 % limits 8 and 35, and the estimated quantile
 
 
 def test_calibration_curve_by_hand():
@@ -191,7 +226,12 @@ def test_cumulative_shares():
 def test_distance_of_true_posteriors_is_variance_over_prior(prior):
     rng = np.random.default_rng(9)
     member = rng.random(400_000) < prior
-    score = special.expit(rng.normal(size=400_000) * 0 + special.logit(prior) + (z := rng.normal(size=400_000) + member) - 0.5)
+    score = special.expit(
+        rng.normal(size=400_000) * 0
+        + special.logit(prior)
+        + (z := rng.normal(size=400_000) + member)
+        - 0.5
+    )
     found = risk_score.distance(score, member, prior)
     assert z.shape == score.shape
     assert abs(found.value - score.var() / prior) < 4 * (found.high - found.low) / 3.92 + 1e-3
@@ -212,7 +252,9 @@ def test_interval_of_the_distance_covers():
 
 @pytest.mark.simulation
 def test_nothing_leaks_gives_scores_around_the_prior():
-    """A score fitted on coins says nothing about other coins: members and non-members have the same mean score."""
+    """A score fitted on coins says nothing about other coins: members and non-members have the same
+    mean score.
+    """
     rng, gaps = np.random.default_rng(11), []
     for _ in range(200):
         signal, labels = np.exp(rng.normal(size=(2, 300))), rng.integers(0, 2, (2, 300))
@@ -232,9 +274,17 @@ def test_bad_input_is_named():
     assert call().shape == (2,)
     for changes, options, message in (
         ([("target_labels", [0, 3])], {}, "shadow_labels: given no example of class 3"),
-        ([("shadow_member", [True, False, True, True])], {}, "only members or only non-members in class 1"),
+        (
+            [("shadow_member", [True, False, True, True])],
+            {},
+            "only members or only non-members in class 1",
+        ),
         ([("target_signal", [-1.0, 1.0])], {}, "target_signal: given a smallest value of -1"),
-        ([("shadow_signal", [-1.0, 1.0, 1.0, 1.0])], {}, "shadow_signal: given a smallest value of -1"),
+        (
+            [("shadow_signal", [-1.0, 1.0, 1.0, 1.0])],
+            {},
+            "shadow_signal: given a smallest value of -1",
+        ),
         ([("target_signal", [np.nan, 1.0])], {}, "NaN"),
         ([("shadow_labels", [0, 0, 1])], {}, "shadow_labels: given shape"),
         ([("target_labels", [0, -1])], {}, "smallest label -1"),

@@ -32,7 +32,8 @@ def exactly(function, row, label):
         top = max(z)
         weight = [(v - top).exp() for v in z]
         p = [w / sum(weight) for w in weight]
-        # 1 - p_c as a sum over the others, so that 60 digits are enough wherever the probability lies.
+        # 1 - p_c as a sum over the others, so that 60 digits are enough wherever the probability
+        # lies.
         rest = [sum(w for j, w in enumerate(weight) if j != c) / sum(weight) for c in range(len(z))]
         others = [c for c in range(len(z)) if c != label]
         log_p = [pc.ln() if pc < Decimal("0.9") else _log1p(-rc) for pc, rc in zip(p, rest)]
@@ -81,7 +82,9 @@ def test_against_decimal_arithmetic(function, row, label):
     assert got == pytest.approx(exactly(function, row, label), rel=1e-11, abs=slack)
 
 
-logits_of = hnp.arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(2, 6)), elements=st.floats(-30, 30))
+logits_of = hnp.arrays(
+    np.float64, st.tuples(st.integers(1, 4), st.integers(2, 6)), elements=st.floats(-30, 30)
+)
 
 
 @settings(deadline=None)
@@ -101,7 +104,9 @@ def test_brute_force_on_probabilities(z, label):
         np.testing.assert_allclose(call(function, z, labels), value, rtol=1e-9, atol=1e-12)
     if (p < 1 - 1e-9).all():
         mentr = -(1 - p[:, label]) * np.log(p[:, label]) - (wrong * np.log1p(-wrong)).sum(axis=1)
-        np.testing.assert_allclose(signals.modified_entropy(z, labels), mentr, rtol=1e-6, atol=1e-12)
+        np.testing.assert_allclose(
+            signals.modified_entropy(z, labels), mentr, rtol=1e-6, atol=1e-12
+        )
 
 
 @settings(deadline=None)
@@ -124,7 +129,9 @@ def test_identities(z):
     np.testing.assert_allclose(np.exp(-loss), signals.confidence(z, labels), rtol=1e-12)
     margin = signals.hinge(z, labels)
     assert (phi <= margin + 1e-12).all() and (margin <= phi + np.log(z.shape[1] - 1) + 1e-12).all()
-    assert (signals.entropy(z) >= 0).all() and (signals.entropy(z) <= np.log(z.shape[1]) + 1e-12).all()
+    assert (signals.entropy(z) >= 0).all() and (
+        signals.entropy(z) <= np.log(z.shape[1]) + 1e-12
+    ).all()
     assert (signals.modified_entropy(z, labels) >= 0).all()
 
 
@@ -134,8 +141,12 @@ def test_two_classes(z, label):
     labels = np.full(5, label)
     loss = signals.cross_entropy(z, labels)
     wrong = signals.confidence(z, 1 - labels)
-    np.testing.assert_allclose(signals.modified_entropy(z, labels), 2 * wrong * loss, rtol=1e-9, atol=1e-300)
-    np.testing.assert_allclose(signals.logit_confidence(z, labels), signals.hinge(z, labels), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        signals.modified_entropy(z, labels), 2 * wrong * loss, rtol=1e-9, atol=1e-300
+    )
+    np.testing.assert_allclose(
+        signals.logit_confidence(z, labels), signals.hinge(z, labels), rtol=1e-12, atol=1e-12
+    )
 
 
 @settings(deadline=None)
@@ -161,11 +172,15 @@ def test_minus_infinity_counts_as_1e_minus_45():
     np.testing.assert_allclose(signals.cross_entropy(z, [1, 2]), [-tiny, -tiny], rtol=1e-12)
     np.testing.assert_allclose(signals.cross_entropy(z, [0, 0]), [2e-45, np.log(2)], rtol=1e-12)
     np.testing.assert_allclose(signals.logit_confidence(z, [1, 2]), [tiny, tiny], rtol=1e-12)
-    np.testing.assert_allclose(signals.logit_confidence(z, [0, 0]), [-np.log(2e-45), 0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        signals.logit_confidence(z, [0, 0]), [-np.log(2e-45), 0], rtol=1e-12, atol=1e-12
+    )
     np.testing.assert_allclose(signals.hinge(z, [0, 2]), [-tiny, tiny - np.log(0.5)], rtol=1e-12)
     np.testing.assert_allclose(signals.entropy(z), [0, np.log(2)], atol=1e-15)
     # Right with probability 1e-45, and a wrong class whose 1 - p is 2e-45.
-    np.testing.assert_allclose(signals.modified_entropy(z[:1], [1]), [-tiny - np.log(2e-45)], rtol=1e-12)
+    np.testing.assert_allclose(
+        signals.modified_entropy(z[:1], [1]), [-tiny - np.log(2e-45)], rtol=1e-12
+    )
     for function in ALL:
         assert np.isfinite(call(function, z, [0, 2])).all()
 
@@ -193,7 +208,9 @@ def test_leading_axes_float32_and_blocks(function, monkeypatch):
     for s in range(3):
         for q in range(2):
             for i in range(7):
-                want[s, q, i] = call(function, z[s, q, i][None].astype(np.float64), labels[i : i + 1])[0]
+                want[s, q, i] = call(
+                    function, z[s, q, i][None].astype(np.float64), labels[i : i + 1]
+                )[0]
     for block in (1, 4, 9, 28, 60, 1 << 18):
         monkeypatch.setattr(signals, "BLOCK", block)
         got = call(function, z, labels)

@@ -1,4 +1,6 @@
-"""Texts and token likelihoods: literal loops, another compressor's length, the true law of the Markov source."""
+"""Texts and token likelihoods: literal loops, another compressor's length, the true law of the
+Markov source.
+"""
 
 import gzip
 
@@ -28,7 +30,11 @@ def test_tokens_go_there_and_back():
     words = text.vocabulary(REVIEWS, 100)
     tokens = text.encode(REVIEWS, words, 9)
     assert tokens.shape == (3, 9) and (tokens[2] > 0).sum() == 2 and (tokens[1] > 0).sum() == 6
-    assert text.decode(tokens, words) == ["it's good . see it , see it !", "a bad film ; see nothing", "good film"]
+    assert text.decode(tokens, words) == [
+        "it's good . see it , see it !",
+        "a bad film ; see nothing",
+        "good film",
+    ]
     assert np.array_equal(text.encode(text.decode(tokens, words), words, 9), tokens)
     few = text.encode(REVIEWS, words[:4], 3, drop=["it's", "good"])  # knows "see" and "film" alone
     assert few.tolist() == [[1, 2, 1], [1, 1, 3], [3, 0, 0]]
@@ -38,13 +44,17 @@ def test_markov_source_says_what_its_law_says():
     source = text.markov_source(12, 4, np.random.default_rng(0))
     tokens = source.sample(40_000, 3, np.random.default_rng(1))
     assert tokens.min() >= 2
-    assert np.bincount(tokens[:, 0], minlength=12) / 40_000 == pytest.approx(source.start, abs=0.015)
+    assert np.bincount(tokens[:, 0], minlength=12) / 40_000 == pytest.approx(
+        source.start, abs=0.015
+    )
     seen = np.zeros((12, 12))
     for a, b in tokens[:, 1:]:
         seen[a, b] += 1
     often = seen.sum(1) > 3000
     assert often.sum() >= 3
-    assert seen[often] / seen[often].sum(1, keepdims=True) == pytest.approx(source.transition[often], abs=0.04)
+    assert seen[often] / seen[often].sum(1, keepdims=True) == pytest.approx(
+        source.transition[often], abs=0.04
+    )
     found = source.log_likelihood(tokens[:5])
     for row, tokens_of_row in zip(found, tokens):
         expected = [source.start[tokens_of_row[0]]] + [
@@ -122,13 +132,20 @@ def test_zlib_bits_against_another_container_of_the_same_code():
     for one, bits in zip(texts, text.zlib_bits(texts)):
         # both hold the same deflate stream: gzip in 18 bytes of header and trailer, zlib in 6
         assert bits == 8 * (len(gzip.compress(one.encode(), 6, mtime=0)) - 18 + 6)
-    assert text.zlib_bits(texts)[0] < text.zlib_bits(["".join(np.random.default_rng(0).choice(list("abcdefghijk"), 380))])[0]
+    assert (
+        text.zlib_bits(texts)[0]
+        < text.zlib_bits(["".join(np.random.default_rng(0).choice(list("abcdefghijk"), 380))])[0]
+    )
 
 
 def test_certain_texts_stay_finite():
     sure = np.zeros((1, 4))
     assert np.isfinite(text.logit_scaled(sure)).all()
-    assert text.logit_scaled(sure)[0] > text.logit_scaled(np.full((1, 4), -1e-20))[0] > text.logit_scaled(sure - 0.1)[0]
+    assert (
+        text.logit_scaled(sure)[0]
+        > text.logit_scaled(np.full((1, 4), -1e-20))[0]
+        > text.logit_scaled(sure - 0.1)[0]
+    )
     assert all(np.isfinite(values).all() for values in text.sequence_features(sure, [8.0]).values())
 
 
@@ -139,18 +156,27 @@ def test_bad_input():
         (lambda: text.vocabulary([" ", "<br />"], 10), "texts: given 2 texts without a word"),
         (lambda: text.vocabulary(REVIEWS, 2), "size"),
         (lambda: text.encode([], text.made_up_words(9), 3), "texts"),
-        (lambda: text.encode(REVIEWS, ["a", "b", "c"], 3), "words: given a vocabulary that begins with"),
+        (
+            lambda: text.encode(REVIEWS, ["a", "b", "c"], 3),
+            "words: given a vocabulary that begins with",
+        ),
         (lambda: text.encode(REVIEWS, text.made_up_words(9), 0), "length"),
         (lambda: text.decode([[9]], text.made_up_words(9)), "tokens 0 ... 8"),
         (lambda: text.decode([9], text.made_up_words(9)), "tokens: given shape"),
         (lambda: text.decode([[0.5]], text.made_up_words(9)), "tokens: given shape"),
-        (lambda: text.MarkovSource([0.5, 0.6], np.eye(2)), "start: given numbers that are negative or do not sum"),
+        (
+            lambda: text.MarkovSource([0.5, 0.6], np.eye(2)),
+            "start: given numbers that are negative or do not sum",
+        ),
         (lambda: text.MarkovSource([0.5, 0.5], np.eye(2) * 2 - 0.5), "transition"),
         (lambda: text.MarkovSource([0.5, 0.5], np.eye(3)), "transition: given shape"),
         (lambda: text.markov_source(10, 9), "n_successors"),
         (lambda: text.markov_source(2), "n_tokens"),
         (lambda: text.made_up_words(10**6), "size"),
-        (lambda: text.mean_log_likelihood(-ok), "log_likelihood: given a value of 1, expected logarithms"),
+        (
+            lambda: text.mean_log_likelihood(-ok),
+            "log_likelihood: given a value of 1, expected logarithms",
+        ),
         (lambda: text.mean_log_likelihood(ok[0]), "log_likelihood: given shape"),
         (lambda: text.mean_log_likelihood(ok * np.nan), "NaN"),
         (lambda: text.min_k(ok, 0), "share"),
@@ -159,7 +185,10 @@ def test_bad_input():
         (lambda: text.zlib_ratio(ok, [8.0, 0.0]), "bits: given a length of 0"),
         (lambda: text.zlib_bits([1]), "texts"),
         (lambda: text.sequence_features(ok, reference=ok[:1]), "reference: given shape"),
-        (lambda: text.sequence_features(ok, reference=ok * [[0], [1]]), "reference: given 1 texts without any loss"),
+        (
+            lambda: text.sequence_features(ok, reference=ok * [[0], [1]]),
+            "reference: given 1 texts without any loss",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             call()

@@ -14,7 +14,10 @@ def _link_chapters(app, what, name, object_, options, lines):
 
 
 def _skip_fields(app, what, name, object_, skip, options):
-    """A named tuple's fields stand under its parameters already; by themselves they say nothing more."""
+    """A named tuple's fields stand under its parameters already; by themselves they say
+    nothing
+    more.
+    """
     return True if isinstance(object_, _tuplegetter) else None
 
 

@@ -1,6 +1,13 @@
-"""Attacks on single examples: signals in, one score per example out, larger means more likely a member."""
+"""Attacks on single examples: signals in, one score per example out, larger means more likely a
+member.
+"""
 
-from mia_lib.attacks.calibrated import class_calibrated, difficulty_calibration, midpoint, reference_quantile
+from mia_lib.attacks.calibrated import (
+    class_calibrated,
+    difficulty_calibration,
+    midpoint,
+    reference_quantile,
+)
 from mia_lib.attacks.gradient import gradient_attack, gradient_features
 from mia_lib.attacks.learned import label_network, per_class_networks
 from mia_lib.attacks.metric import (

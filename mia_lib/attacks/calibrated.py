@@ -1,7 +1,9 @@
-"""Attacks that put each example, or each class, on a scale of its own, read off the shadow models, without a likelihood.
+"""Attacks that put each example, or each class, on a scale of its own, read off the shadow models,
+without a likelihood.
 
-All take any signal that is larger for members, such as minus the loss or the logit-scaled confidence. For every model in
-turn as the target, ``lira.leave_one_out(signals, member, attack=attacks.midpoint)`` scores all of them at once.
+All take any signal that is larger for members, such as minus the loss or the logit-scaled
+confidence. For every model in turn as the target, ``lira.leave_one_out(signals, member,
+attack=attacks.midpoint)`` scores all of them at once.
 """
 
 import numpy as np
@@ -14,9 +16,9 @@ from mia_lib.attacks.thresholds import class_thresholds
 def midpoint(target, shadow, shadow_member):
     """Signal minus the middle between the means of IN and OUT models.
 
-    Sablayrolles et al. 2019, as Carlini et al. 2022, section V-C, describe it. Assumes shadow models with and without
-    the example, and that members lie equally far above the middle whatever the example: its gap and its spread play
-    no part.
+    Sablayrolles et al. 2019, as Carlini et al. 2022, section V-C, describe it. Assumes shadow
+    models with and without the example, and that members lie equally far above the middle whatever
+    the example: its gap and its spread play no part.
 
     Parameters
     ----------
@@ -35,13 +37,13 @@ def midpoint(target, shadow, shadow_member):
     Raises
     ------
     ValueError
-        Wrong shapes, signals that are not finite, an example without IN or without OUT models, a target that is among
-        the shadow models.
+        Wrong shapes, signals that are not finite, an example without IN or without OUT models, a
+        target that is among the shadow models.
 
     Notes
     -----
-    Section V-C prints the loss minus the middle and "above it means member", which has the wrong sign: members
-    have small losses. Taught in book/lira.ipynb.
+    Section V-C prints the loss minus the middle and "above it means member", which has the wrong
+    sign: members have small losses. Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -63,8 +65,9 @@ midpoint.every_target = _midpoint_every_target
 def difficulty_calibration(target, shadow, shadow_member):
     """Signal minus the mean of the OUT models.
 
-    Watson et al. 2021 (Carlini et al. 2022, section V-C). Assumes shadow models without the example only, so all can be
-    trained before the examples are known, and that a member rises above them by the same amount whatever the example.
+    Watson et al. 2021 (Carlini et al. 2022, section V-C). Assumes shadow models without the example
+    only, so all can be trained before the examples are known, and that a member rises above them by
+    the same amount whatever the example.
 
     Parameters
     ----------
@@ -91,7 +94,8 @@ def difficulty_calibration(target, shadow, shadow_member):
 
     Examples
     --------
-    >>> difficulty_calibration(np.array([2.5]), np.array([[3.0], [1.0]]), np.array([[True], [False]]))
+    >>> difficulty_calibration(np.array([2.5]), np.array([[3.0], [1.0]]),
+    ...     np.array([[True], [False]]))
     array([1.5])
     """
     target, shadow, member = inputs.one_target(target, shadow, shadow_member, ("OUT",))
@@ -109,10 +113,11 @@ difficulty_calibration.every_target = _difficulty_every_target
 def reference_quantile(target, shadow, shadow_member):
     """Share of the OUT models whose signal lies below the target's, ties counted half.
 
-    Attack R of Ye et al. 2022: an example is called a member at the level a if its loss is below the a-quantile of
-    its own reference models, which is where this score exceeds 1 - a. Assumes shadow models without the example only, and
-    nothing about the shape of their distribution. With m of them no level between 0 and 1 / m can be told apart, so pooled
-    over examples all that beat every OUT model are tied.
+    Attack R of Ye et al. 2022: an example is called a member at the level a if its loss is below
+    the a-quantile of its own reference models, which is where this score exceeds 1 - a. Assumes
+    shadow models without the example only, and nothing about the shape of their distribution. With
+    m of them no level between 0 and 1 / m can be told apart, so pooled over examples all that beat
+    every OUT model are tied.
 
     Parameters
     ----------
@@ -156,7 +161,9 @@ def _quantile_every_target(signals, member):
         ranked = np.sort(out)
         twice[:, i] = np.searchsorted(ranked, x, "left") + np.searchsorted(ranked, x, "right")
         twice[outside, i] -= 1  # a target ties with itself
-        twice[inside, i] -= 1 + np.sign(x[inside] - out[0])  # and the lowest-numbered OUT model is left out
+        twice[inside, i] -= 1 + np.sign(
+            x[inside] - out[0]
+        )  # and the lowest-numbered OUT model is left out
     return twice / (2 * ((~member).sum(axis=0) - 1))
 
 
@@ -166,9 +173,9 @@ reference_quantile.every_target = _quantile_every_target
 def class_calibrated(target, shadow, shadow_member, labels):
     """Signal minus the threshold of the example's class, found on shadow models.
 
-    The attack of Song and Mittal 2021, with one threshold for each class, as a score that can be ranked (Carlini et al. 2022,
-    section V-C). Assumes shadow models whose members are known, and that classes differ in difficulty, while the
-    examples of one class do not.
+    The attack of Song and Mittal 2021, with one threshold for each class, as a score that can be
+    ranked (Carlini et al. 2022, section V-C). Assumes shadow models whose members are known, and
+    that classes differ in difficulty, while the examples of one class do not.
 
     Parameters
     ----------
@@ -185,33 +192,40 @@ def class_calibrated(target, shadow, shadow_member, labels):
     Returns
     -------
     float64 array (n,)
-        In the signal's unit; at least 0 where the attack says "member". Larger means more likely a member.
+        In the signal's unit; at least 0 where the attack says "member". Larger means more likely a
+        member.
 
     Raises
     ------
     ValueError
-        Wrong shapes, signals that are not finite, a class without members or without non-members among the shadow models, a
-        target that is among the shadow models.
+        Wrong shapes, signals that are not finite, a class without members or without non-members
+        among the shadow models, a target that is among the shadow models.
 
     Notes
     -----
-    With ``lira.leave_one_out`` the shadow model of each target is the next one, and the first for the last: thresholds of
-    classes need no more. Taught in book/lira.ipynb.
+    With ``lira.leave_one_out`` the shadow model of each target is the next one, and the first for
+    the last: thresholds of classes need no more. Taught in book/lira.ipynb.
 
     Examples
     --------
-    >>> class_calibrated([0.7, 0.7], [[0.9, 0.4], [0.3, 0.2]], [[True, True], [False, False]], [0, 1]).round(3)
+    >>> class_calibrated([0.7, 0.7], [[0.9, 0.4], [0.3, 0.2]], [[True, True], [False, False]],
+    ...     [0, 1]).round(3)
     array([-0.2,  0.3])
     """
     target, shadow, member = inputs.one_target(target, shadow, shadow_member, ())
     labels = checks.labels("labels", labels, len(target))
-    return target - _of_each(class_thresholds(shadow.ravel(), np.tile(labels, len(shadow)), member.ravel()), labels)
+    return target - _of_each(
+        class_thresholds(shadow.ravel(), np.tile(labels, len(shadow)), member.ravel()), labels
+    )
 
 
 def _class_every_target(signals, member, labels):
     signals = inputs.one_query(signals)
     labels = checks.labels("labels", labels, signals.shape[1])
-    thresholds = [_of_each(class_thresholds(values, labels, who), labels) for values, who in zip(signals, member)]
+    thresholds = [
+        _of_each(class_thresholds(values, labels, who), labels)
+        for values, who in zip(signals, member)
+    ]
     return signals - np.roll(thresholds, -1, axis=0)
 
 

@@ -1,8 +1,9 @@
 """The white-box attack: what training on a record does to the gradient of its loss.
 
-Nasr, Shokri and Houmansadr 2019 read the gradient of the loss with respect to the weights. A model that was trained on a
-record has little left to learn from it, so its gradient is small. The attacker holds the target's weights and knows some
-of its members and non-members; those teach the attack, and others are asked about.
+Nasr, Shokri and Houmansadr 2019 read the gradient of the loss with respect to the weights. A model
+that was trained on a record has little left to learn from it, so its gradient is small. The
+attacker holds the target's weights and knows some of its members and non-members; those teach the
+attack, and others are asked about.
 """
 
 import numpy as np
@@ -31,9 +32,9 @@ def gradient_features(recipe, state, x, y):
     Returns
     -------
     float64 array (n, P + 2 K + width)
-        The logarithm of the gradient's norm, tensor by tensor (P tensors of weights); the gradient with respect to the
-        K outputs, which is p - one-hot(y); the row of the last layer's weight gradient that belongs to the right class
-        (width numbers); the label, one-hot. No unit.
+        The logarithm of the gradient's norm, tensor by tensor (P tensors of weights); the gradient
+        with respect to the K outputs, which is p - one-hot(y); the row of the last layer's weight
+        gradient that belongs to the right class (width numbers); the label, one-hot. No unit.
 
     Raises
     ------
@@ -42,8 +43,8 @@ def gradient_features(recipe, state, x, y):
 
     Notes
     -----
-    Nasr et al. 2019, section III, with norms in place of their convolutions over whole gradients: a norm does not change
-    when hidden units change places. Taught in book/metric_attacks.ipynb.
+    Nasr et al. 2019, section III, with norms in place of their convolutions over whole gradients: a
+    norm does not change when hidden units change places. Taught in book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -54,7 +55,9 @@ def gradient_features(recipe, state, x, y):
     (6, 14)
     """
     if any(len(array) != 1 for array in state.values()):
-        checks.fail("state", f"the weights of {len(next(iter(state.values())))} models", "those of one")
+        checks.fail(
+            "state", f"the weights of {len(next(iter(state.values())))} models", "those of one"
+        )
     n_classes = state["head.weight"].shape[1]
     x = np.asarray(x)
     x = x[..., None] if x.ndim == 3 else x  # grey images, as the recipe reads them
@@ -79,11 +82,15 @@ def gradient_features(recipe, state, x, y):
         of_label = gradients["head.weight"][torch.arange(len(labels)), labels]
         one_hot = torch.nn.functional.one_hot(labels, n_classes).double()
         # 1e-30 keeps the logarithm finite where a record has no gradient left
-        parts.append(torch.cat([(norms + 1e-30).log(), gradients["head.bias"], of_label, one_hot], 1))
+        parts.append(
+            torch.cat([(norms + 1e-30).log(), gradients["head.bias"], of_label, one_hot], 1)
+        )
     return torch.cat(parts).numpy()
 
 
-def gradient_attack(target_features, known_features, known_member, prior=0.5, hidden=(64,), epochs=50, rng=None):
+def gradient_attack(
+    target_features, known_features, known_member, prior=0.5, hidden=(64,), epochs=50, rng=None
+):
     """A network on white-box features, taught by records of the target whose membership is known.
 
     Parameters
@@ -91,7 +98,8 @@ def gradient_attack(target_features, known_features, known_member, prior=0.5, hi
     target_features : array (n, d)
         Of the records in question, from `gradient_features`.
     known_features : array (m, d)
-        Of the records that the attacker knows to be members or not; none of them among the records in question.
+        Of the records that the attacker knows to be members or not; none of them among the records
+        in question.
     known_member : bool array (m,)
     prior : float
         Pr(member) that the output is for.
@@ -105,7 +113,8 @@ def gradient_attack(target_features, known_features, known_member, prior=0.5, hi
     Returns
     -------
     float64 array (n,)
-        In [0, 1], the network's estimate of Pr(member | features). Larger means more likely a member.
+        In [0, 1], the network's estimate of Pr(member | features). Larger means more likely a
+        member.
 
     Raises
     ------
@@ -114,8 +123,9 @@ def gradient_attack(target_features, known_features, known_member, prior=0.5, hi
 
     Notes
     -----
-    Nasr et al. 2019; the comparison of Song and Mittal, section 3.3.4 and Table 5. The known records make this attacker
-    stronger than one with shadow models only. Taught in book/metric_attacks.ipynb.
+    Nasr et al. 2019; the comparison of Song and Mittal, section 3.3.4 and Table 5. The known
+    records make this attacker stronger than one with shadow models only. Taught in
+    book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -131,13 +141,21 @@ def gradient_attack(target_features, known_features, known_member, prior=0.5, hi
     checks.both_groups("known_member", known_member)
     both = {row.tobytes() for row in known} & {row.tobytes() for row in target}
     if both:
-        checks.fail("target_features", f"{len(both)} records that are among the known ones", "other records")
+        checks.fail(
+            "target_features", f"{len(both)} records that are among the known ones", "other records"
+        )
     center, spread = known.mean(0), known.std(0)
     spread[spread == 0] = 1
     recipe = train.Classifier(
-        hidden=hidden, activation="relu", n_classes=2, epochs=epochs, batch_size=64, optimizer="adam", learning_rate=1e-3,
+        hidden=hidden,
+        activation="relu",
+        n_classes=2,
+        epochs=epochs,
+        batch_size=64,
+        optimizer="adam",
+        learning_rate=1e-3,
         weight_decay=1e-3,
-    )  # fmt: skip
+    )
     everybody = np.ones((1, len(known)), dtype=bool)
     state = recipe((known - center) / spread, known_member.astype(np.int64), everybody, [rng])
     logits = recipe.logits(state, (target - center) / spread)[0].astype(np.float64)
@@ -148,8 +166,12 @@ def gradient_attack(target_features, known_features, known_member, prior=0.5, hi
 def _network(recipe, state, shape, n_classes):
     """The model in evaluation mode and float64, where small gradients keep their digits."""
     if recipe.model == "mlp":
-        net = models.build("mlp", shape, n_classes, hidden=recipe.hidden, activation=recipe.activation)
+        net = models.build(
+            "mlp", shape, n_classes, hidden=recipe.hidden, activation=recipe.activation
+        )
     else:
         net = models.build(recipe.model, (shape[2], *shape[:2]), n_classes, **recipe.options)
-    net.load_state_dict({name: torch.from_numpy(np.asarray(array[0])) for name, array in state.items()})
+    net.load_state_dict(
+        {name: torch.from_numpy(np.asarray(array[0])) for name, array in state.items()}
+    )
     return net.double().eval()

@@ -1,4 +1,6 @@
-"""What attacks with shadow models read, checked, and what is left of the models when each is the target in turn."""
+"""What attacks with shadow models read, checked, and what is left of the models when each is the
+target in turn.
+"""
 
 import numpy as np
 
@@ -6,7 +8,9 @@ from mia_lib import checks, model_checks
 
 
 def one_target(target, shadow, shadow_member, sides):
-    """Target (n,), shadow (S, n) and shadow_member (S, n); every example has a model on each of the sides."""
+    """Target (n,), shadow (S, n) and shadow_member (S, n); every example has a model on each of the
+    sides.
+    """
     target = checks.real_array("target", target, 1)
     model_checks.bounded("target", target)
     shadow = checks.real_array("shadow", shadow, shape=(None, len(target)))
@@ -28,20 +32,24 @@ def one_query(signals):
 def means(signals, member):
     """IN and OUT means (n,) of signals (S, n); NaN for a side without models."""
     with np.errstate(invalid="ignore"):
-        return [np.where(side, signals, 0.0).sum(axis=0) / side.sum(axis=0) for side in (member, ~member)]
+        return [
+            np.where(side, signals, 0.0).sum(axis=0) / side.sum(axis=0)
+            for side in (member, ~member)
+        ]
 
 
 def means_without_each(signals, member):
     """IN and OUT means (S, n) of what each target leaves.
 
-    The target's own group loses the target, the other one its lowest-numbered model, so that all targets of an example
-    are compared with equally many models.
+    The target's own group loses the target, the other one its lowest-numbered model, so that all
+    targets of an example are compared with equally many models.
     """
     columns = np.arange(signals.shape[1])
     found = []
     for side in (member, ~member):
         values = np.where(side, signals, 0.0)
-        # Sums of what lies before and after: subtracting a target from the total would lose digits to a large one.
+        # Sums of what lies before and after: subtracting a target from the total would lose digits
+        # to a large one.
         rest = np.zeros_like(values)
         np.cumsum(values[:-1], axis=0, out=rest[1:])
         rest[:-1] += np.cumsum(values[:0:-1], axis=0)[::-1]

@@ -1,7 +1,8 @@
-"""Learned attacks: networks that read the target's output and say how likely the record is a member.
+"""Learned attacks: networks that read the target's output and say how likely the record is a
+member.
 
-Both are fitted on a shadow model's outputs alone, and then asked about the target's. Between fitting and asking nothing
-of the target is read.
+Both are fitted on a shadow model's outputs alone, and then asked about the target's. Between
+fitting and asking nothing of the target is read.
 """
 
 import numpy as np
@@ -12,9 +13,18 @@ from mia_lib.attacks.metric import require_classes
 
 
 def per_class_networks(
-    target_logits, target_labels, shadow_logits, shadow_labels, shadow_member, prior=0.5, hidden=(64,), epochs=100, rng=None
+    target_logits,
+    target_labels,
+    shadow_logits,
+    shadow_labels,
+    shadow_member,
+    prior=0.5,
+    hidden=(64,),
+    epochs=100,
+    rng=None,
 ):
-    """One attack network per class, which reads the probabilities that the model gives (Shokri et al. 2017).
+    """One attack network per class, which reads the probabilities that the model gives (Shokri et
+    al. 2017).
 
     Parameters
     ----------
@@ -23,12 +33,13 @@ def per_class_networks(
     target_labels : array (n,)
         The right class of each example.
     shadow_logits : array (m, K)
-        The shadow models' outputs on records whose membership in them is known. Several shadow models are stacked.
+        The shadow models' outputs on records whose membership in them is known. Several shadow
+        models are stacked.
     shadow_labels : array (m,)
     shadow_member : bool array (m,)
     prior : float
-        Pr(member) that the output is for. The networks see the shares of the shadow data, class by class; their output
-        is carried over by Bayes' rule.
+        Pr(member) that the output is for. The networks see the shares of the shadow data, class by
+        class; their output is carried over by Bayes' rule.
     hidden : tuple of int
         Widths of the hidden layers.
     epochs : float
@@ -39,17 +50,19 @@ def per_class_networks(
     Returns
     -------
     float64 array (n,)
-        In [0, 1], the networks' estimate of Pr(member | output, label). Larger means more likely a member; the attack
-        says member above 1/2.
+        In [0, 1], the networks' estimate of Pr(member | output, label). Larger means more likely a
+        member; the attack says member above 1/2.
 
     Raises
     ------
     ValueError
-        Wrong shapes, a target class that is absent from the shadow data, a class with members only or non-members only.
+        Wrong shapes, a target class that is absent from the shadow data, a class with members only
+        or non-members only.
 
     Notes
     -----
-    All networks train as one stack. Song and Mittal, section 2.2.1. Taught in book/metric_attacks.ipynb.
+    All networks train as one stack. Song and Mittal, section 2.2.1. Taught in
+    book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -69,7 +82,11 @@ def per_class_networks(
     lacking = classes[(inside == 0) | (inside == groups.sum(1))]
     if lacking.size:
         names = ", ".join(map(str, lacking[:5])) + (", ..." if lacking.size > 5 else "")
-        checks.fail("shadow_member", f"only members or only non-members in class {names}", "both groups in every class")
+        checks.fail(
+            "shadow_member",
+            f"only members or only non-members in class {names}",
+            "both groups in every class",
+        )
     log_odds = _fit_and_ask(shadow, shadow_member, groups, target, hidden, epochs, rng)
     row = np.searchsorted(classes, target_labels)
     seen = (inside / (groups.sum(1) - inside))[row]
@@ -77,9 +94,18 @@ def per_class_networks(
 
 
 def label_network(
-    target_logits, target_labels, shadow_logits, shadow_labels, shadow_member, prior=0.5, hidden=(64,), epochs=100, rng=None
+    target_logits,
+    target_labels,
+    shadow_logits,
+    shadow_labels,
+    shadow_member,
+    prior=0.5,
+    hidden=(64,),
+    epochs=100,
+    rng=None,
 ):
-    """One attack network for all classes, which reads the probabilities and the one-hot label (Nasr et al. 2018).
+    """One attack network for all classes, which reads the probabilities and the one-hot label (Nasr
+    et al. 2018).
 
     Parameters
     ----------
@@ -88,7 +114,8 @@ def label_network(
     target_labels : array (n,)
         The right class of each example.
     shadow_logits : array (m, K)
-        The shadow models' outputs on records whose membership in them is known. Several shadow models are stacked.
+        The shadow models' outputs on records whose membership in them is known. Several shadow
+        models are stacked.
     shadow_labels : array (m,)
     shadow_member : bool array (m,)
     prior : float
@@ -103,18 +130,19 @@ def label_network(
     Returns
     -------
     float64 array (n,)
-        In [0, 1], the network's estimate of Pr(member | output, label). Larger means more likely a member; the attack
-        says member above 1/2.
+        In [0, 1], the network's estimate of Pr(member | output, label). Larger means more likely a
+        member; the attack says member above 1/2.
 
     Raises
     ------
     ValueError
-        Wrong shapes, a target class that is absent from the shadow data, members only or non-members only.
+        Wrong shapes, a target class that is absent from the shadow data, members only or
+        non-members only.
 
     Notes
     -----
-    Song and Mittal, sections 2.2.1 and 4.2.1, where this output is held against the privacy risk score. Taught in
-    book/metric_attacks.ipynb.
+    Song and Mittal, sections 2.2.1 and 4.2.1, where this output is held against the privacy risk
+    score. Taught in book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -141,18 +169,30 @@ def _outputs(name, logits, labels, n_classes=None):
     """Probabilities (n, K) and checked labels."""
     logits = checks.real_array(name, logits, 2, finite=False)
     if logits.shape[1] < 2 or n_classes not in (None, logits.shape[1]):
-        expected = "at least 2 classes" if n_classes is None else f"{n_classes} classes, as many as the target's"
+        expected = (
+            "at least 2 classes"
+            if n_classes is None
+            else f"{n_classes} classes, as many as the target's"
+        )
         checks.fail(name, f"shape {logits.shape}", expected)
     labels = checks.labels(name.replace("logits", "labels"), labels, len(logits), logits.shape[1])
     if not np.isfinite(logits.max(axis=1)).all():
-        checks.fail(name, "a row without a largest finite entry", "finite logits, or -inf for probability 0")
+        checks.fail(
+            name, "a row without a largest finite entry", "finite logits, or -inf for probability 0"
+        )
     return special.softmax(logits, axis=1), labels
 
 
 def _fit_and_ask(shadow, shadow_member, groups, target, hidden, epochs, rng):
     """Log-odds (k, n) of k networks, network j fitted to the shadow rows groups[j]."""
     recipe = train.Classifier(
-        hidden=hidden, activation="relu", n_classes=2, epochs=epochs, batch_size=64, optimizer="adam", learning_rate=1e-3
+        hidden=hidden,
+        activation="relu",
+        n_classes=2,
+        epochs=epochs,
+        batch_size=64,
+        optimizer="adam",
+        learning_rate=1e-3,
     )
     state = recipe(shadow, shadow_member.astype(np.int64), groups, rng.spawn(len(groups)))
     logits = recipe.logits(state, target).astype(np.float64)

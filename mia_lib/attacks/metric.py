@@ -1,7 +1,9 @@
-"""Metric attacks: one number per example, a threshold learned on a shadow model, a decision about the target.
+"""Metric attacks: one number per example, a threshold learned on a shadow model, a decision about
+the target.
 
-Song and Mittal 2021, section 3.1. The attacker knows the target's outputs and labels, and for the shadow model the
-membership too. Nothing here ever reads the target's membership, except the two functions that judge decisions.
+Song and Mittal 2021, section 3.1. The attacker knows the target's outputs and labels, and for the
+shadow model the membership too. Nothing here ever reads the target's membership, except the two
+functions that judge decisions.
 """
 
 import numpy as np
@@ -12,7 +14,8 @@ from mia_lib.intervals import Estimate, clopper_pearson
 
 
 def log_probabilities(probabilities, tolerance=1e-3):
-    """Natural logarithm of checked probabilities: what the functions of `mia_lib.signals` take in place of logits.
+    """Natural logarithm of checked probabilities: what the functions of `mia_lib.signals` take in
+    place of logits.
 
     Parameters
     ----------
@@ -49,7 +52,11 @@ def log_probabilities(probabilities, tolerance=1e-3):
     off = np.abs(total - 1)
     if off.max() > tolerance:
         worst = total.flat[off.argmax()]
-        checks.fail("probabilities", f"a row that sums to {worst:g}", f"rows that sum to 1 within {tolerance:g}")
+        checks.fail(
+            "probabilities",
+            f"a row that sums to {worst:g}",
+            f"rows that sum to 1 within {tolerance:g}",
+        )
     with np.errstate(divide="ignore"):
         return np.log(p)
 
@@ -67,9 +74,9 @@ def metric_scores(logits, labels):
     Returns
     -------
     dict of str to float64 array (..., n)
-        "correctness" (1 where the largest output, of equals the first, is that of the right class, else 0; eq. 5),
-        "confidence" p_y (eq. 6), "entropy" with a minus sign (eq. 7) and "modified entropy" with a minus sign (eqs. 8, 9),
-        both in nats.
+        "correctness" (1 where the largest output, of equals the first, is that of the right class,
+        else 0; eq. 5), "confidence" p_y (eq. 6), "entropy" with a minus sign (eq. 7) and "modified
+        entropy" with a minus sign (eqs. 8, 9), both in nats.
 
     Raises
     ------
@@ -78,8 +85,8 @@ def metric_scores(logits, labels):
 
     Notes
     -----
-    The confidence is given as log p_y - log sum_{c != y} p_c, the same ranking without ties where p_y rounds to 1.
-    Taught in book/metric_attacks.ipynb.
+    The confidence is given as log p_y - log sum_{c != y} p_c, the same ranking without ties where
+    p_y rounds to 1. Taught in book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -95,7 +102,9 @@ def metric_scores(logits, labels):
     return {"correctness": right.astype(np.float64), **scores}
 
 
-def threshold_attack(target_score, target_labels, shadow_score, shadow_labels, shadow_member, per_class=True):
+def threshold_attack(
+    target_score, target_labels, shadow_score, shadow_labels, shadow_member, per_class=True
+):
     """Learn thresholds on shadow data and apply them to the target's.
 
     Parameters
@@ -119,8 +128,8 @@ def threshold_attack(target_score, target_labels, shadow_score, shadow_labels, s
     Raises
     ------
     ValueError
-        Wrong shapes, scores that are not finite, a target class that is absent from the shadow data, a class (without
-        `per_class`: shadow data) with members only or non-members only.
+        Wrong shapes, scores that are not finite, a target class that is absent from the shadow
+        data, a class (without `per_class`: shadow data) with members only or non-members only.
 
     Notes
     -----
@@ -141,7 +150,9 @@ def threshold_attack(target_score, target_labels, shadow_score, shadow_labels, s
     if not per_class:
         return target_score >= best_threshold(shadow_score, shadow_member)
     require_classes(target_labels, shadow_labels)
-    known = np.isin(shadow_labels, target_labels)  # a class that nobody asks about needs no threshold
+    known = np.isin(
+        shadow_labels, target_labels
+    )  # a class that nobody asks about needs no threshold
     thresholds = class_thresholds(shadow_score[known], shadow_labels[known], shadow_member[known])
     table = np.full(target_labels.max() + 1, np.nan)
     table[list(thresholds)] = list(thresholds.values())
@@ -162,7 +173,9 @@ def require_classes(target_labels, shadow_labels):
         checks.fail("shadow_labels", f"no example of class {names}", "every class of target_labels")
 
 
-def metric_attacks(target_logits, target_labels, shadow_logits, shadow_labels, shadow_member, per_class=True):
+def metric_attacks(
+    target_logits, target_labels, shadow_logits, shadow_labels, shadow_member, per_class=True
+):
     """All four metric attacks at once.
 
     Parameters
@@ -182,12 +195,14 @@ def metric_attacks(target_logits, target_labels, shadow_logits, shadow_labels, s
     Returns
     -------
     dict of str to bool array (n,)
-        The decisions of "correctness", "confidence", "entropy" and "modified entropy"; True says member.
+        The decisions of "correctness", "confidence", "entropy" and "modified entropy"; True says
+        member.
 
     Raises
     ------
     ValueError
-        As for `metric_scores` and `threshold_attack`; a shadow model of other classes than the target's.
+        As for `metric_scores` and `threshold_attack`; a shadow model of other classes than the
+        target's.
 
     Notes
     -----
@@ -199,10 +214,15 @@ def metric_attacks(target_logits, target_labels, shadow_logits, shadow_labels, s
     >>> metric_attacks(logits, labels, logits, labels, [True, False])["confidence"]
     array([ True, False])
     """
-    target, shadow = metric_scores(target_logits, target_labels), metric_scores(shadow_logits, shadow_labels)
+    target, shadow = (
+        metric_scores(target_logits, target_labels),
+        metric_scores(shadow_logits, shadow_labels),
+    )
     widths = [np.shape(logits)[-1] for logits in (target_logits, shadow_logits)]
     if widths[0] != widths[1]:
-        checks.fail("shadow_logits", f"{widths[1]} classes", f"{widths[0]} classes, as many as the target's")
+        checks.fail(
+            "shadow_logits", f"{widths[1]} classes", f"{widths[0]} classes, as many as the target's"
+        )
     decisions = {"correctness": target.pop("correctness") > 0}
     for name, score in target.items():
         decisions[name] = threshold_attack(
@@ -226,8 +246,9 @@ def balanced_accuracy(decision, member, delta=0.05):
     Returns
     -------
     Estimate
-        In [0, 1]; guessing gives 1/2. The interval joins the Clopper-Pearson limits of both rates by the square-and-add
-        rule (Newcombe 1998); it is for fixed thresholds, those that other data gave.
+        In [0, 1]; guessing gives 1/2. The interval joins the Clopper-Pearson limits of both rates
+        by the square-and-add rule (Newcombe 1998); it is for fixed thresholds, those that other
+        data gave.
 
     Raises
     ------
@@ -275,8 +296,8 @@ def correctness_accuracy(train_accuracy, test_accuracy):
 
     Notes
     -----
-    The identity that every column I_corr of Song and Mittal's Tables 2, 4 and 5 has to satisfy. Taught in
-    book/metric_attacks.ipynb.
+    The identity that every column I_corr of Song and Mittal's Tables 2, 4 and 5 has to satisfy.
+    Taught in book/metric_attacks.ipynb.
 
     Examples
     --------

@@ -6,10 +6,12 @@ from mia_lib import checks, signals
 
 
 def merlin(fit, scale, repeats=100, seed=0):
-    """A function for `shadow.Store.apply`: share of noisy copies on which a model's loss is larger than on the example.
+    """A function for `shadow.Store.apply`: share of noisy copies on which a model's loss is larger
+    than on the example.
 
-    Jayaraman et al. 2021 (Carlini et al. 2022, section V-C). Assumes queries at points of the adversary's choice, no shadow
-    models; and that a trained example sits in a local minimum of the loss.
+    Jayaraman et al. 2021 (Carlini et al. 2022, section V-C). Assumes queries at points of the
+    adversary's choice, no shadow models; and that a trained example sits in a local minimum of the
+    loss.
 
     Parameters
     ----------
@@ -25,8 +27,9 @@ def merlin(fit, scale, repeats=100, seed=0):
     Returns
     -------
     callable
-        ``function(state, x, y)`` returns scores (k, n), float64, in [0, 1] in steps of 1 / repeats; larger means more
-        likely a member. Images of bytes are rounded and kept within 0 ... 255 after the noise.
+        ``function(state, x, y)`` returns scores (k, n), float64, in [0, 1] in steps of 1 / repeats;
+        larger means more likely a member. Images of bytes are rounded and kept within 0 ... 255
+        after the noise.
 
     Raises
     ------
@@ -46,7 +49,9 @@ def merlin(fit, scale, repeats=100, seed=0):
     (1, 1)
     """
     if not callable(getattr(fit, "logits", None)):
-        checks.fail("fit", repr(fit), "an object with a method logits(state, x), such as train.Classifier")
+        checks.fail(
+            "fit", repr(fit), "an object with a method logits(state, x), such as train.Classifier"
+        )
     scale = checks.number("scale", scale, 0, open_low=True)
     repeats = checks.integer("repeats", repeats, 1)
     seed = checks.integer("seed", seed, 0)
@@ -64,6 +69,8 @@ def merlin(fit, scale, repeats=100, seed=0):
 
 def _noisy(x, scale, rng):
     moved = x + scale * rng.standard_normal(x.shape, dtype=np.float32)
-    if x.dtype == np.uint8 and x.ndim > 2:  # records of bytes, such as 0/1 features, are read as they are
+    if (
+        x.dtype == np.uint8 and x.ndim > 2
+    ):  # records of bytes, such as 0/1 features, are read as they are
         return np.clip(np.rint(moved), 0, 255).astype(np.uint8)
     return moved.astype(x.dtype if x.dtype.kind == "f" else np.float32)

@@ -1,4 +1,6 @@
-"""Quantile regression: how confident may a model be on an example like this one, if it never saw it?"""
+"""Quantile regression: how confident may a model be on an example like this one, if it never saw
+it?
+"""
 
 import numpy as np
 import torch
@@ -6,25 +8,33 @@ import torch
 from mia_lib import checks, model_checks
 
 RATE, BATCH = 0.01, 256  # of Adam, per step
-HELD_OUT, EVERY = 0.25, 20  # share of the known non-members that says when to stop, and how often it is asked
+HELD_OUT, EVERY = (
+    0.25,
+    20,
+)  # share of the known non-members that says when to stop, and how often it is asked
 
 
-def quantile_regression(signals, member, features, level=0.99, hidden=32, steps=500, folds=2, rng=None):
+def quantile_regression(
+    signals, member, features, level=0.99, hidden=32, steps=500, folds=2, rng=None
+):
     """Signal minus the predicted quantile of non-members with such features.
 
-    Bertran et al. 2023: no shadow models. For each target a regressor learns, from examples that the adversary knows not to
-    be members, the quantile of the target's signal given the example itself. Where it is right, a share of 1 - level of the
-    non-members score above 0. Assumes known non-members from the same distribution, and features that predict how hard
-    an example is.
+    Bertran et al. 2023: no shadow models. For each target a regressor learns, from examples that
+    the adversary knows not to be members, the quantile of the target's signal given the example
+    itself. Where it is right, a share of 1 - level of the non-members score above 0. Assumes known
+    non-members from the same distribution, and features that predict how hard an example is.
 
     Parameters
     ----------
     signals : array (S, n)
-        Each row one target's signal, larger for members (logit-scaled confidence, or hinge); finite.
+        Each row one target's signal, larger for members (logit-scaled confidence, or hinge);
+        finite.
     member : bool array (S, n)
-        True where example i trained target s. The adversary knows the non-members of all folds but the one that is scored.
+        True where example i trained target s. The adversary knows the non-members of all folds but
+        the one that is scored.
     features : array (n, d)
-        What the regressors see of an example, such as its pixels and its class as 0/1 columns; finite.
+        What the regressors see of an example, such as its pixels and its class as 0/1 columns;
+        finite.
     level : float
         Of the quantile, in (0, 1): 1 minus the false-positive rate that the attack is built for.
     hidden : int
@@ -32,7 +42,8 @@ def quantile_regression(signals, member, features, level=0.99, hidden=32, steps=
     steps : int
         Steps of training, at most.
     folds : int
-        The examples are split at random into so many parts, at least 2; nobody is scored by a regressor that saw it.
+        The examples are split at random into so many parts, at least 2; nobody is scored by a
+        regressor that saw it.
     rng : numpy.random.Generator, optional
         None means fresh entropy.
 
@@ -44,19 +55,22 @@ def quantile_regression(signals, member, features, level=0.99, hidden=32, steps=
     Raises
     ------
     ValueError
-        Wrong shapes, values that are not finite, options out of range, a target without four known non-members in some fold.
+        Wrong shapes, values that are not finite, options out of range, a target without four known
+        non-members in some fold.
 
     Notes
     -----
-    The pinball loss is minimised by Adam from a constant, the quantile of the known non-members; of the regressors on the
-    way the one is kept that is best on a quarter of them which is held out. A quantile near 1 of few examples overfits
-    otherwise. The regressors of all targets train as one stack of batched products. Taught in book/which_attack.ipynb.
+    The pinball loss is minimised by Adam from a constant, the quantile of the known non-members; of
+    the regressors on the way the one is kept that is best on a quarter of them which is held out. A
+    quantile near 1 of few examples overfits otherwise. The regressors of all targets train as one
+    stack of batched products. Taught in book/which_attack.ipynb.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> member = rng.random((4, 40)) < 0.5
-    >>> quantile_regression(rng.normal(size=(4, 40)), member, rng.normal(size=(40, 2)), steps=10, rng=rng).shape
+    >>> quantile_regression(rng.normal(size=(4, 40)), member, rng.normal(size=(40, 2)), steps=10,
+    ...     rng=rng).shape
     (4, 40)
     """
     signals = checks.real_array("signals", signals, 2)
@@ -75,7 +89,11 @@ def quantile_regression(signals, member, features, level=0.99, hidden=32, steps=
         scored = fold == part
         known = ~member & ~scored
         if known.sum(axis=1).min() < 4:
-            checks.fail("member", "a target with fewer than four known non-members outside a fold", "at least four")
+            checks.fail(
+                "member",
+                "a target with fewer than four known non-members outside a fold",
+                "at least four",
+            )
         predicted = _predicted(signals, known, features, scored, level, hidden, steps, rng)
         scores[:, scored] = signals[:, scored] - predicted
     return scores
@@ -90,7 +108,9 @@ def _predicted(signals, known, features, scored, level, hidden, steps, rng):
     taught = count - np.maximum(1, (HELD_OUT * count).astype(int))
     held_out = torch.from_numpy(rows[:, int(taught.min()) : int(count.max())])
     place = np.arange(int(taught.min()), int(count.max()))
-    counts_there = torch.from_numpy(((place >= taught[:, None]) & (place < count[:, None])).astype(np.float32))
+    counts_there = torch.from_numpy(
+        ((place >= taught[:, None]) & (place < count[:, None])).astype(np.float32)
+    )
 
     values = np.where(known, signals, 0.0)
     center = values.sum(axis=1) / count
@@ -98,7 +118,10 @@ def _predicted(signals, known, features, scored, level, hidden, steps, rng):
     spread = np.where(spread > 0, spread, 1.0)
     scaled = (signals - center[:, None]) / spread[:, None]
     start = np.array([np.quantile(row[who], level) for row, who in zip(scaled, known)])
-    scaled, inputs = torch.from_numpy(scaled.astype(np.float32)), torch.from_numpy(features.astype(np.float32))
+    scaled, inputs = (
+        torch.from_numpy(scaled.astype(np.float32)),
+        torch.from_numpy(features.astype(np.float32)),
+    )
     layers = _layers(n_models, [width, hidden, 1] if hidden else [width, 1], start, rng)
 
     def pinball(picked):
@@ -108,7 +131,10 @@ def _predicted(signals, known, features, scored, level, hidden, steps, rng):
     parameters = [tensor for layer in layers for tensor in layer]
     optimizer = torch.optim.Adam(parameters, lr=RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    best, kept = torch.full((n_models,), torch.inf), [tensor.detach().clone() for tensor in parameters]
+    best, kept = (
+        torch.full((n_models,), torch.inf),
+        [tensor.detach().clone() for tensor in parameters],
+    )
     for step in range(steps + 1):
         if step % EVERY == 0 or step == steps:
             with torch.no_grad():
@@ -120,7 +146,9 @@ def _predicted(signals, known, features, scored, level, hidden, steps, rng):
         if step < steps:
             batch = rng.integers(0, taught[:, None], (n_models, min(BATCH, int(taught.max()))))
             optimizer.zero_grad()
-            pinball(torch.from_numpy(np.take_along_axis(rows, batch, axis=1))).mean(dim=1).sum().backward()
+            pinball(torch.from_numpy(np.take_along_axis(rows, batch, axis=1))).mean(
+                dim=1
+            ).sum().backward()
             optimizer.step()
             schedule.step()
     new = inputs[torch.from_numpy(np.flatnonzero(scored))]
@@ -133,7 +161,9 @@ def _layers(n_models, sizes, start, rng):
     """Weights and biases of each layer; the last one begins as the constant `start`."""
     layers = []
     for before, after in zip(sizes[:-2], sizes[1:-1]):
-        weight = rng.standard_normal((n_models, before, after), dtype=np.float32) / np.float32(np.sqrt(before))
+        weight = rng.standard_normal((n_models, before, after), dtype=np.float32) / np.float32(
+            np.sqrt(before)
+        )
         layers.append((torch.from_numpy(weight), torch.zeros(n_models, 1, after)))
     constant = torch.from_numpy(start.astype(np.float32))[:, None, None]
     layers.append((torch.zeros(n_models, sizes[-2], 1), constant))

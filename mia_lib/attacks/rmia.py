@@ -1,4 +1,6 @@
-"""Robust membership inference: the example against other examples, each against the reference models' average."""
+"""Robust membership inference: the example against other examples, each against the reference
+models' average.
+"""
 
 import numpy as np
 
@@ -11,10 +13,11 @@ LOG_ZERO = np.log(1e-45)  # what the logarithm of probability 0 counts as, as in
 def rmia(target, shadow, shadow_member, gamma=2.0, slope=None):
     """Share of the other examples that this one beats by a factor of gamma.
 
-    Zarifzadeh et al. 2024: the ratio of an example is p(x | model) / p(x), where p(x) averages over reference models;
-    the score counts the examples z with ratio(x) >= gamma ratio(z). Assumes a confidence, reference models, as few as one
-    of them OUT if `slope` is given, and that the other examples are a sample of the population. Here these are all
-    other examples of the call, of which some are members.
+    Zarifzadeh et al. 2024: the ratio of an example is p(x | model) / p(x), where p(x) averages over
+    reference models; the score counts the examples z with ratio(x) >= gamma ratio(z). Assumes a
+    confidence, reference models, as few as one of them OUT if `slope` is given, and that the other
+    examples are a sample of the population. Here these are all other examples of the call, of which
+    some are members.
 
     Parameters
     ----------
@@ -27,8 +30,8 @@ def rmia(target, shadow, shadow_member, gamma=2.0, slope=None):
     gamma : float
         At least 1.
     slope : float, optional
-        a in [0, 1]. None is online: p(x) is the mean of the IN average and the OUT average. A number is offline: OUT
-        models only, with ((1 + a) p_out + 1 - a) / 2 in place of that mean.
+        a in [0, 1]. None is online: p(x) is the mean of the IN average and the OUT average. A
+        number is offline: OUT models only, with ((1 + a) p_out + 1 - a) / 2 in place of that mean.
 
     Returns
     -------
@@ -38,22 +41,26 @@ def rmia(target, shadow, shadow_member, gamma=2.0, slope=None):
     Raises
     ------
     ValueError
-        Wrong shapes, fewer than two examples, a positive log-probability, an example without a model on a side that is
-        used, gamma or slope out of range, a target that is among the reference models.
+        Wrong shapes, fewer than two examples, a positive log-probability, an example without a
+        model on a side that is used, gamma or slope out of range, a target that is among the
+        reference models.
 
     Notes
     -----
-    Within one target the order is that of the ratio alone; what the other examples add is a scale that all targets share.
-    Taught in book/lira.ipynb.
+    Within one target the order is that of the ratio alone; what the other examples add is a scale
+    that all targets share. Taught in book/lira.ipynb.
 
     Examples
     --------
     >>> log_p = np.log([0.9, 0.5, 0.5])
-    >>> rmia(log_p, np.log([[0.9, 0.4, 0.5], [0.3, 0.5, 0.5]]), np.array([[True] * 3, [False] * 3]), gamma=1.2)
+    >>> rmia(log_p, np.log([[0.9, 0.4, 0.5], [0.3, 0.5, 0.5]]), np.array([[True] * 3, [False] * 3]),
+    ...     gamma=1.2)
     array([1., 0., 0.])
     """
     gamma, slope = _options(gamma, slope)
-    target, shadow, member = inputs.one_target(target, shadow, shadow_member, ("OUT",) if slope is not None else ("IN", "OUT"))
+    target, shadow, member = inputs.one_target(
+        target, shadow, shadow_member, ("OUT",) if slope is not None else ("IN", "OUT")
+    )
     target, shadow = _log_probabilities("target", target), _log_probabilities("shadow", shadow)
     average = _average(inputs.means(np.exp(shadow), member), slope)
     return _beaten(target - np.log(average), gamma)
@@ -76,7 +83,9 @@ def _options(gamma, slope):
 
 def _log_probabilities(name, values):
     if values.max() > 0:
-        checks.fail(name, f"a largest value of {values.max():g}", "logarithms of probabilities, at most 0")
+        checks.fail(
+            name, f"a largest value of {values.max():g}", "logarithms of probabilities, at most 0"
+        )
     if values.shape[-1] < 2:
         checks.fail(name, "one example", "at least two, to compare with each other")
     return np.maximum(values, LOG_ZERO)

@@ -1,4 +1,6 @@
-"""Attack few examples, and those with a p-value: outliers in what the models see, and a fitted tail."""
+"""Attack few examples, and those with a p-value: outliers in what the models see, and a fitted
+tail.
+"""
 
 import numpy as np
 from sklearn.metrics import pairwise_distances_chunked
@@ -12,13 +14,14 @@ TAIL = 0.1  # share of the OUT models that the tail is fitted to
 def neighbours(features, radius):
     """How many other examples lie close to each: the degrees of the graph that tells outliers.
 
-    Long et al. 2020 attack only examples with few neighbours among the features that reference models give them: a model
-    that lacks them has nothing to learn their answer from.
+    Long et al. 2020 attack only examples with few neighbours among the features that reference
+    models give them: a model that lacks them has nothing to learn their answer from.
 
     Parameters
     ----------
     features : array (n, d)
-        Such as the logits of an example, averaged over all shadow models or side by side; no row of zeros.
+        Such as the logits of an example, averaged over all shadow models or side by side; no row of
+        zeros.
     radius : float
         Largest cosine distance, 1 minus the cosine, of a neighbour, in [0, 2].
 
@@ -34,8 +37,9 @@ def neighbours(features, radius):
 
     Notes
     -----
-    Use features of all shadow models alike: if those of the target entered in another way than those of the others,
-    being selected would tell about membership. O(n^2 d) time, memory in blocks. Taught in book/lira.ipynb.
+    Use features of all shadow models alike: if those of the target entered in another way than
+    those of the others, being selected would tell about membership. O(n^2 d) time, memory in
+    blocks. Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -45,9 +49,16 @@ def neighbours(features, radius):
     features = checks.real_array("features", features, 2)
     radius = checks.number("radius", radius, 0, 2)
     if not features.any(axis=1).all():
-        checks.fail("features", f"{int((~features.any(axis=1)).sum())} rows of zeros", "a direction for each example")
+        checks.fail(
+            "features",
+            f"{int((~features.any(axis=1)).sum())} rows of zeros",
+            "a direction for each example",
+        )
     close = pairwise_distances_chunked(
-        features, metric="cosine", reduce_func=lambda block, start: (block <= radius).sum(axis=1), working_memory=64
+        features,
+        metric="cosine",
+        reduce_func=lambda block, start: (block <= radius).sum(axis=1),
+        working_memory=64,
     )
     return np.concatenate(list(close)) - 1
 
@@ -55,10 +66,11 @@ def neighbours(features, radius):
 def outlier_tail(target, shadow, shadow_member, vulnerable=None):
     """Minus the logarithm of the chance that an OUT model answers at least as well as the target.
 
-    Long et al. 2020: a one-sided test for each example against models that were not trained on it. Assumes OUT models and, for
-    values that none of them reaches, an exponential tail, fitted to the largest tenth of them (at least two). Between
-    their values their distribution function is interpolated linearly, with (k - 1/2) / m at the k-th of m, and the
-    mean of such ranks where several are equal.
+    Long et al. 2020: a one-sided test for each example against models that were not trained on it.
+    Assumes OUT models and, for values that none of them reaches, an exponential tail, fitted to the
+    largest tenth of them (at least two). Between their values their distribution function is
+    interpolated linearly, with (k - 1/2) / m at the k-th of m, and the mean of such ranks where
+    several are equal.
 
     Parameters
     ----------
@@ -69,7 +81,8 @@ def outlier_tail(target, shadow, shadow_member, vulnerable=None):
     shadow_member : bool array (S, n)
         True where example i trained shadow model s; those models are not used.
     vulnerable : bool array (n,), optional
-        The examples that are attacked, such as ``neighbours(features, radius) < 5``; all others score 0. None: all.
+        The examples that are attacked, such as ``neighbours(features, radius) < 5``; all others
+        score 0. None: all.
 
     Returns
     -------
@@ -79,12 +92,13 @@ def outlier_tail(target, shadow, shadow_member, vulnerable=None):
     Raises
     ------
     ValueError
-        Wrong shapes, signals that are not finite, an example with fewer than three OUT models, a target that is among the
-        shadow models.
+        Wrong shapes, signals that are not finite, an example with fewer than three OUT models, a
+        target that is among the shadow models.
 
     Notes
     -----
-    Where the largest tenth are all equal the tail falls off within 1e-12 of their size. Taught in book/lira.ipynb.
+    Where the largest tenth are all equal the tail falls off within 1e-12 of their size. Taught in
+    book/lira.ipynb.
 
     Examples
     --------
@@ -117,7 +131,8 @@ def _every_target(signals, member, vulnerable=None):
         # IN targets: the lowest-numbered OUT model is left out.
         rest = np.sort(out[1:])
         scores[inside, i] = _scores(signals[inside, i], rest, rest[-tail:].mean() - rest[-tail - 1])
-        # OUT targets: each leaves a sample of its own, whose tail begins one place lower if the target is part of it.
+        # OUT targets: each leaves a sample of its own, whose tail begins one place lower if the
+        # target is part of it.
         order = np.argsort(out, kind="stable")
         out, place = out[order], np.arange(m + 1)
         within = place > m - tail - 1
@@ -131,9 +146,11 @@ outlier_tail.every_target = _every_target
 
 
 def _scores(x, out, excess, among=0):
-    """-log of the survival function of sorted values, of which each x itself is one (and left out) if `among` is 1.
+    """-log of the survival function of sorted values, of which each x itself is one (and left out)
+    if `among` is 1.
 
-    Values of x that equal some count half of them, so that the steps of coarse signals favour neither side.
+    Values of x that equal some count half of them, so that the steps of coarse signals favour
+    neither side.
     """
     m = len(out) - among
     left, right = np.searchsorted(out, x, "left"), np.searchsorted(out, x, "right") - among
@@ -145,7 +162,8 @@ def _scores(x, out, excess, among=0):
     share = np.divide(x - below, gap, out=np.zeros(len(x)), where=~(tied | first | last))
     rank = np.where(tied, (left + right) / 2, (1 - share) * rank_below + share * rank_above)
     rank = np.where(first & ~tied, rank_above, np.where(last & ~tied, rank_below, rank))
-    # Beyond the values an exponential, on either side the one that is fitted to the largest of them.
+    # Beyond the values an exponential, on either side the one that is fitted to the largest of
+    # them.
     scale = np.maximum(excess, 1e-12 * max(np.abs(out).max(), 1e-12))
     beyond = np.where(last & ~tied, x - below, 0) / scale
     under = np.where(first & ~tied, above - x, 0) / scale
@@ -159,8 +177,16 @@ def _tail_size(m):
 def _three_out(name, counts):
     short = np.flatnonzero(counts < 3)
     if short.size:
-        checks.fail(name, f"{short.size} examples that leave fewer than three OUT models", "at least three of each example")
+        checks.fail(
+            name,
+            f"{short.size} examples that leave fewer than three OUT models",
+            "at least three of each example",
+        )
 
 
 def _chosen(vulnerable, n):
-    return np.ones(n, dtype=bool) if vulnerable is None else checks.boolean_array("vulnerable", vulnerable, shape=(n,))
+    return (
+        np.ones(n, dtype=bool)
+        if vulnerable is None
+        else checks.boolean_array("vulnerable", vulnerable, shape=(n,))
+    )

@@ -8,8 +8,8 @@ from mia_lib import checks, signals
 def loss(logits, labels):
     """Score of the LOSS attack: minus the cross-entropy.
 
-    One threshold for all examples: member where the loss is small (Yeom et al. 2018; Carlini et al. 2022, section
-    III-A).
+    One threshold for all examples: member where the loss is small (Yeom et al. 2018; Carlini et al.
+    2022, section III-A).
 
     Parameters
     ----------
@@ -43,14 +43,16 @@ def loss(logits, labels):
 def class_thresholds(score, labels, member):
     """For each class, the threshold that best tells members from non-members of that class.
 
-    An example is called a member if its score is at least the threshold of its class (Song and Mittal, section 3.1,
-    eqs. 6, 7 and 9). The best is the one with the largest balanced accuracy, (TPR + TNR) / 2. Fit on examples whose
-    membership is known, those of a shadow model, and apply to the target's.
+    An example is called a member if its score is at least the threshold of its class (Song and
+    Mittal, section 3.1, eqs. 6, 7 and 9). The best is the one with the largest balanced accuracy,
+    (TPR + TNR) / 2. Fit on examples whose membership is known, those of a shadow model, and apply
+    to the target's.
 
     Parameters
     ----------
     score : array (n,)
-        Larger means more likely a member, in any unit; finite. Pass minus the entropy or minus the loss.
+        Larger means more likely a member, in any unit; finite. Pass minus the entropy or minus the
+        loss.
     labels : array (n,)
         The class of each example, whole numbers from 0 on.
     member : bool array (n,)
@@ -59,13 +61,14 @@ def class_thresholds(score, labels, member):
     Returns
     -------
     dict {int: float}
-        A threshold for each class that occurs, in the order of the classes. It is an observed score of that class;
-        of thresholds with equal balanced accuracy, the largest.
+        A threshold for each class that occurs, in the order of the classes. It is an observed score
+        of that class; of thresholds with equal balanced accuracy, the largest.
 
     Raises
     ------
     ValueError
-        For wrong shapes, a score that is not finite, and a class without members or without non-members.
+        For wrong shapes, a score that is not finite, and a class without members or without
+        non-members.
 
     Notes
     -----
@@ -81,7 +84,9 @@ def class_thresholds(score, labels, member):
     labels = checks.labels("labels", labels, len(score))
     member = checks.boolean_array("member", member, shape=score.shape)
     order = np.argsort(score)[::-1]  # equal scores stand together, in whichever order
-    labels = labels.astype(np.uint16) if labels.max() < 2**16 else labels  # numpy sorts short integers by radix
+    labels = (
+        labels.astype(np.uint16) if labels.max() < 2**16 else labels
+    )  # numpy sorts short integers by radix
     order = order[np.argsort(labels[order], kind="stable")]
     score, labels, member = score[order], labels[order], member[order]
     change = labels[1:] != labels[:-1]
@@ -91,18 +96,25 @@ def class_thresholds(score, labels, member):
     lacking = classes[(members == 0) | (members == size)]
     if lacking.size:
         names = ", ".join(map(str, lacking[:5])) + (", ..." if lacking.size > 5 else "")
-        checks.fail("member", f"only members or only non-members in class {names}", "both groups in every class")
+        checks.fail(
+            "member",
+            f"only members or only non-members in class {names}",
+            "both groups in every class",
+        )
 
     # How many of its class score at least as much as each entry, members and non-members.
     above = np.cumsum(member)
     above -= np.repeat(above[start] - member[start], size)
     position = np.arange(1, len(score) + 1) - np.repeat(start, size)
-    # Twice the balanced accuracy is 1 + TP / n1 - FP / n0; times n1 n0 it is TP n - (TP + FP) n1, a whole number.
+    # Twice the balanced accuracy is 1 + TP / n1 - FP / n0; times n1 n0 it is TP n - (TP + FP) n1, a
+    # whole number.
     gain = above * np.repeat(size, size) - position * np.repeat(members, size)
     # Equal scores stand or fall together: only the last of them counts.
     gain[:-1][(score[1:] == score[:-1]) & ~change] = np.iinfo(np.int64).min
     best = np.flatnonzero(gain == np.repeat(np.maximum.reduceat(gain, start), size))
-    first = best[np.searchsorted(best, start)]  # of equals in a class the first, which is the largest score
+    first = best[
+        np.searchsorted(best, start)
+    ]  # of equals in a class the first, which is the largest score
     return dict(zip(classes.tolist(), score[first].tolist()))
 
 
@@ -119,8 +131,8 @@ def best_threshold(score, member):
     Returns
     -------
     float
-        An observed score. An example is called a member if its score is at least this; of thresholds with equal
-        balanced accuracy, the largest.
+        An observed score. An example is called a member if its score is at least this; of
+        thresholds with equal balanced accuracy, the largest.
 
     Raises
     ------

@@ -1,8 +1,9 @@
 """An audit of one model: observations in, every attack that they permit, one report out.
 
-`observations` says what may be handed over, `files` reads it, `from_model` makes it from a model, `view` is what an
-adversary sees of it, `methods` lists the attacks, `blind` those that never look at the model, `conduct` computes all
-figures and says what may be concluded, `report` writes it down. ``python -m mia_lib.audit FILE -o REPORT``.
+`observations` says what may be handed over, `files` reads it, `from_model` makes it from a model,
+`view` is what an adversary sees of it, `methods` lists the attacks, `blind` those that never look
+at the model, `conduct` computes all figures and says what may be concluded, `report` writes it
+down. ``python -m mia_lib.audit FILE -o REPORT``.
 
 Taught in book/audit.ipynb.
 """

@@ -9,7 +9,9 @@ from mia_lib.audit.files import describe, load, schema
 
 
 def main(arguments=None):
-    """Read, check, audit, write; errors are one line, and the exit status says whether there was one."""
+    """Read, check, audit, write; errors are one line, and the exit status says whether there was
+    one.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m mia_lib.audit",
         description="Audit a model from its outputs: an .npz file, or a folder of .npy files.",
@@ -17,12 +19,22 @@ def main(arguments=None):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", type=Path)
-    parser.add_argument("-o", "--output", type=Path, help="REPORT: writes REPORT.html, REPORT.md and REPORT.json")
-    parser.add_argument("--check", action="store_true", help="only check the file and say what it permits")
-    parser.add_argument("--prior", type=float, default=0.5, help="Pr(member) of a record in question (default 0.5)")
-    parser.add_argument("--delta", type=float, default=0.05, help="1 minus the level of intervals (default 0.05)")
+    parser.add_argument(
+        "-o", "--output", type=Path, help="REPORT: writes REPORT.html, REPORT.md and REPORT.json"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="only check the file and say what it permits"
+    )
+    parser.add_argument(
+        "--prior", type=float, default=0.5, help="Pr(member) of a record in question (default 0.5)"
+    )
+    parser.add_argument(
+        "--delta", type=float, default=0.05, help="1 minus the level of intervals (default 0.05)"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--assignment", choices=("given", "random", "coins"), help="how records came to be members")
+    parser.add_argument(
+        "--assignment", choices=("given", "random", "coins"), help="how records came to be members"
+    )
     given = parser.parse_args(arguments)
     try:
         observations = load(given.file, given.assignment)
@@ -41,8 +53,16 @@ def main(arguments=None):
         print(f"error: {error}", file=sys.stderr)
         return 1
     given.output.parent.mkdir(parents=True, exist_ok=True)
-    base = given.output.with_suffix("") if given.output.suffix in (".html", ".md", ".json") else given.output
-    for suffix, text in ((".html", report.to_html()), (".md", report.to_markdown()), (".json", report.to_json())):
+    base = (
+        given.output.with_suffix("")
+        if given.output.suffix in (".html", ".md", ".json")
+        else given.output
+    )
+    for suffix, text in (
+        (".html", report.to_html()),
+        (".md", report.to_markdown()),
+        (".json", report.to_json()),
+    ):
         path = base.with_name(base.name + suffix)
         path.write_text(text, encoding="utf-8")
         print(f"written: {path}")

@@ -1,6 +1,7 @@
 """Blind baselines: classifiers that see the records but never the model.
 
-An attack that does no better shows that the groups differ, not that the model leaks (Das, Zhang and Tramer 2024).
+An attack that does no better shows that the groups differ, not that the model leaks (Das, Zhang and
+Tramer 2024).
 """
 
 import numpy as np
@@ -22,7 +23,8 @@ MANY = 20  # values from which on a column of texts or whole numbers is no categ
 def baselines(observations, rng):
     """Every blind classifier that the observations permit.
 
-    Each is fitted on a random half of the records, members and non-members apart, and tried on the other half.
+    Each is fitted on a random half of the records, members and non-members apart, and tried on the
+    other half.
 
     Parameters
     ----------
@@ -41,9 +43,15 @@ def baselines(observations, rng):
     width = 1 if o.features is None else min(o.features[0].size, WIDE)
     picked = _subset(o.member, min(MOST, NUMBERS // width), rng)
     table = [] if o.features is None else [inputs(o.features, picked, rng)]
-    table += [_one_hot(o.labels[picked]), *(_encoded(array[picked]) for array in o.columns.values())]
-    # Half the memory where there is much of it; whole numbers of a few columns keep all their digits.
-    table = np.concatenate(table, axis=1, dtype=np.float32 if width > WIDEST else np.float64, casting="same_kind")
+    table += [
+        _one_hot(o.labels[picked]),
+        *(_encoded(array[picked]) for array in o.columns.values()),
+    ]
+    # Half the memory where there is much of it; whole numbers of a few columns keep all their
+    # digits.
+    table = np.concatenate(
+        table, axis=1, dtype=np.float32 if width > WIDEST else np.float64, casting="same_kind"
+    )
     member, found = o.member[picked], []
     first = _half(member, rng)
     for kind, model in _classifiers(table.shape[1], rng):
@@ -51,7 +59,8 @@ def baselines(observations, rng):
         score = model.predict_proba(table[~first])[:, 1]
         found.append((f"{known} ({kind})", metrics.roc(score, member[~first])))
     if observations.shadow_member is not None and observations.shadow_labels is None:
-        # A target that is one of a set of half masks leaves its mark in the others: fewer of them hold its members.
+        # A target that is one of a set of half masks leaves its mark in the others: fewer of them
+        # hold its members.
         count = observations.shadow_member.sum(axis=0).astype(np.float64)
         if np.ptp(count):
             rare = metrics.roc(-count, observations.member)
@@ -60,7 +69,8 @@ def baselines(observations, rng):
 
 
 def inputs(features, rows, rng):
-    """The raw inputs of some records as rows of a table, read from a memory map row by row; of many, a random choice.
+    """The raw inputs of some records as rows of a table, read from a memory map row by row; of
+    many, a random choice.
 
     Parameters
     ----------
@@ -89,7 +99,11 @@ def inputs(features, rows, rng):
     """
     width = features[0].size
     chosen = np.sort(rng.choice(width, WIDE, replace=False)) if width > WIDE else slice(None)
-    small = features.dtype.kind in "iub" and features.dtype.itemsize <= 2 or features.dtype.name in ("float16", "float32")
+    small = (
+        features.dtype.kind in "iub"
+        and features.dtype.itemsize <= 2
+        or features.dtype.name in ("float16", "float32")
+    )
     table = np.empty((len(rows), min(width, WIDE)), np.float32 if small else np.float64)
     for place, row in enumerate(rows):
         table[place] = np.asarray(features[row]).reshape(-1)[chosen]
@@ -103,8 +117,16 @@ def _classifiers(width, rng):
     seed = int(rng.integers(2**31))
     reduce = [PCA(WIDEST, svd_solver="randomized", random_state=seed)] if width > WIDEST else []
     return [
-        ("logistic regression", make_pipeline(StandardScaler(), *reduce, LogisticRegression(max_iter=1000))),
-        ("random forest", make_pipeline(*reduce, RandomForestClassifier(100, min_samples_leaf=3, random_state=seed))),
+        (
+            "logistic regression",
+            make_pipeline(StandardScaler(), *reduce, LogisticRegression(max_iter=1000)),
+        ),
+        (
+            "random forest",
+            make_pipeline(
+                *reduce, RandomForestClassifier(100, min_samples_leaf=3, random_state=seed)
+            ),
+        ),
     ]
 
 
@@ -112,8 +134,14 @@ def _subset(member, most, rng):
     if member.size <= most:
         return np.arange(member.size)
     # Both groups keep their share, and each keeps enough.
-    keep = [rng.choice(group, max(min(group.size, most // 4), int(most * group.size / member.size)), replace=False)
-            for group in (np.flatnonzero(member), np.flatnonzero(~member))]  # fmt: skip
+    keep = [
+        rng.choice(
+            group,
+            max(min(group.size, most // 4), int(most * group.size / member.size)),
+            replace=False,
+        )
+        for group in (np.flatnonzero(member), np.flatnonzero(~member))
+    ]
     return np.sort(np.concatenate(keep))
 
 

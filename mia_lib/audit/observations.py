@@ -1,4 +1,6 @@
-"""What an audit is given: the outputs of a model, who its members are, and whatever else there is."""
+"""What an audit is given: the outputs of a model, who its members are, and whatever else there
+is.
+"""
 
 from dataclasses import dataclass
 
@@ -9,27 +11,31 @@ from mia_lib import checks
 LEAST = 10  # members, and non-members, below which no figure of a report would say anything
 BLOCK = 1 << 20  # numbers that are looked at together
 ASSIGNMENTS = {
-    "given": "members and non-members are as they came: nothing says that chance decided which is which",
-    "random": "chance decided who is a member: one pool of records, a random part of it trained the model",
+    "given": "members and non-members are as they came: nothing says that chance decided which "
+    "is which",
+    "random": "chance decided who is a member: one pool of records, a random part of it trained "
+    "the model",
     "coins": "a fair coin decided for each record by itself, independently of all others",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """The outputs of one target model on n records, and what else is known; checked when it is made.
+    """The outputs of one target model on n records, and what else is known; checked when it is
+    made.
 
     Parameters
     ----------
     logits : array (n, K) or (Q, n, K)
-        The target's outputs for K >= 2 classes, before the softmax, or log-probabilities (``np.log(probabilities)``). With
-        Q queries of each record, the first is the record itself.
+        The target's outputs for K >= 2 classes, before the softmax, or log-probabilities
+        (``np.log(probabilities)``). With Q queries of each record, the first is the record itself.
     labels : array (n,)
         The right class of each record, 0 ... K - 1.
     member : bool array (n,)
         True where the record trained the target. At least 10 members and 10 non-members.
     shadow_logits : array (S, n, K) or (S, Q, n, K), optional
-        Outputs of S shadow models on the same records; with `shadow_labels` on m others, (S, m, K). May be a memory map.
+        Outputs of S shadow models on the same records; with `shadow_labels` on m others, (S, m, K).
+        May be a memory map.
     shadow_member : bool array (S, n) or (S, m)
         True where the record trained shadow model s. Needed with `shadow_logits`.
     shadow_labels : array (m,), optional
@@ -39,11 +45,12 @@ class Observations:
     features : array (n, ...), optional
         The raw inputs, for the blind baseline.
     columns : dict of str to array (n,), optional
-        Named attributes, by which the report is sliced: texts, booleans or numbers (cut at their quartiles).
+        Named attributes, by which the report is sliced: texts, booleans or numbers (cut at their
+        quartiles).
     assignment : {"given", "random", "coins"}
-        How records came to be members. "random": chance alone, say a shuffled split of one pool; the report may then
-        test at a level. "coins": by a fair coin for each record by itself; a bound of epsilon becomes possible
-        too. "given", the default, allows neither.
+        How records came to be members. "random": chance alone, say a shuffled split of one pool;
+        the report may then test at a level. "coins": by a fair coin for each record by itself; a
+        bound of epsilon becomes possible too. "given", the default, allows neither.
 
     Raises
     ------
@@ -81,23 +88,41 @@ class Observations:
         put("member", checks.boolean_array("member", self.member, shape=(self.n,)))
         members = int(self.member.sum())
         if min(members, self.n - members) < LEAST:
-            checks.fail("member", f"{members} members and {self.n - members} non-members", f"at least {LEAST} of each")
+            checks.fail(
+                "member",
+                f"{members} members and {self.n - members} non-members",
+                f"at least {LEAST} of each",
+            )
         checks.choice("assignment", self.assignment, ASSIGNMENTS)
         if self.assignment == "coins":
             far = abs(members - self.n / 2) / (np.sqrt(self.n) / 2)
             if far > 5:  # a fair coin does this once in a million times
-                checks.fail("assignment", f"'coins' with {members} members of {self.n}", "about half, or 'random'")
+                checks.fail(
+                    "assignment",
+                    f"'coins' with {members} members of {self.n}",
+                    "about half, or 'random'",
+                )
         self._check_shadow(put)
         if self.representation is not None:
             representation = _numeric("representation", self.representation)
-            if representation.ndim != 2 or len(representation) != self.n or representation.size == 0:
-                checks.fail("representation", f"shape {representation.shape}", f"shape ({self.n}, d)")
+            if (
+                representation.ndim != 2
+                or len(representation) != self.n
+                or representation.size == 0
+            ):
+                checks.fail(
+                    "representation", f"shape {representation.shape}", f"shape ({self.n}, d)"
+                )
             finite_rows("representation", representation)
             put("representation", representation)
         if self.features is not None:
             features = _numeric("features", self.features)
             if features.ndim < 2 or len(features) != self.n or features.size == 0:
-                checks.fail("features", f"shape {features.shape}", f"shape ({self.n}, ...), at least one number per record")
+                checks.fail(
+                    "features",
+                    f"shape {features.shape}",
+                    f"shape ({self.n}, ...), at least one number per record",
+                )
             put("features", features)
         put("columns", _columns(self.columns, self.n))
 
@@ -108,30 +133,56 @@ class Observations:
                     checks.fail(name, "without shadow_logits", "both, or neither")
             return
         if self.shadow_member is None:
-            checks.fail("shadow_member", "nothing, with shadow_logits", "a bool array (S, n): who trained which shadow model")
+            checks.fail(
+                "shadow_member",
+                "nothing, with shadow_logits",
+                "a bool array (S, n): who trained which shadow model",
+            )
         shadow = _outputs("shadow_logits", self.shadow_logits, "(S, n, K) or (S, Q, n, K)", (3, 4))
         if self.shadow_labels is None:
-            tail = (self.n_queries, self.n, self.n_classes) if shadow.ndim == 4 else (self.n, self.n_classes)
+            tail = (
+                (self.n_queries, self.n, self.n_classes)
+                if shadow.ndim == 4
+                else (self.n, self.n_classes)
+            )
             if shadow.shape[1:] != tail or (shadow.ndim == 3 and self.n_queries > 1):
                 expected = f"(S, {self.n}, {self.n_classes})" if self.n_queries == 1 else ""
-                expected += (" or " if expected else "") + f"(S, {self.n_queries}, {self.n}, {self.n_classes})"
-                checks.fail("shadow_logits", f"shape {shadow.shape}", f"shape {expected} to go with logits "
-                            f"{self.logits.shape}; or shadow_labels, if the records are others")  # fmt: skip
+                expected += (
+                    " or " if expected else ""
+                ) + f"(S, {self.n_queries}, {self.n}, {self.n_classes})"
+                checks.fail(
+                    "shadow_logits",
+                    f"shape {shadow.shape}",
+                    f"shape {expected} to go with logits "
+                    f"{self.logits.shape}; or shadow_labels, if the records are others",
+                )
             count = self.n
         else:
             if shadow.ndim == 4 and shadow.shape[1] == 1:
                 shadow = shadow[:, 0]
             if shadow.ndim != 3 or shadow.shape[2] != self.n_classes:
-                checks.fail("shadow_logits", f"shape {shadow.shape}", f"shape (S, m, {self.n_classes}) with shadow_labels (m,)")
+                checks.fail(
+                    "shadow_logits",
+                    f"shape {shadow.shape}",
+                    f"shape (S, m, {self.n_classes}) with shadow_labels (m,)",
+                )
             count = shadow.shape[1]
-            put("shadow_labels", checks.labels("shadow_labels", self.shadow_labels, count, self.n_classes))
+            put(
+                "shadow_labels",
+                checks.labels("shadow_labels", self.shadow_labels, count, self.n_classes),
+            )
         put("shadow_logits", shadow)
-        member = checks.boolean_array("shadow_member", self.shadow_member, shape=(len(shadow), count))
+        member = checks.boolean_array(
+            "shadow_member", self.shadow_member, shape=(len(shadow), count)
+        )
         bad = np.flatnonzero(member.all(axis=1) | ~member.any(axis=1))
         if bad.size:
             inside = f"{int(member[bad[0]].sum())} of {count}"
-            checks.fail("shadow_member", f"shadow model {bad[0]} with {inside} records as members",
-                        "members and non-members in every shadow model")  # fmt: skip
+            checks.fail(
+                "shadow_member",
+                f"shadow model {bad[0]} with {inside} records as members",
+                "members and non-members in every shadow model",
+            )
         put("shadow_member", member)
 
     @property
@@ -151,7 +202,9 @@ class Observations:
 
 
 def _numeric(name, value):
-    """A numeric array as it is, so that a memory map stays one; entries are looked at when they are read."""
+    """A numeric array as it is, so that a memory map stays one; entries are looked at when they are
+    read.
+    """
     try:
         array = value if isinstance(value, np.ndarray) else np.asarray(value)
     except ValueError:
@@ -162,9 +215,14 @@ def _numeric(name, value):
 
 
 def finite_rows(name, array):
-    """Raise unless all numbers of an array (n, ...) are finite; it is looked through a block at a time."""
+    """Raise unless all numbers of an array (n, ...) are finite; it is looked through a block at a
+    time.
+    """
     step = max(1, BLOCK // array[0].size)
-    bad = sum(int(np.count_nonzero(~np.isfinite(array[start : start + step]))) for start in range(0, len(array), step))
+    bad = sum(
+        int(np.count_nonzero(~np.isfinite(array[start : start + step])))
+        for start in range(0, len(array), step)
+    )
     if bad:
         checks.fail(name, f"{bad} entries that are not finite", "finite numbers")
 
@@ -172,7 +230,9 @@ def finite_rows(name, array):
 def _outputs(name, value, shapes, ndim):
     array = _numeric(name, value)
     if array.ndim not in ndim or array.size == 0 or array.shape[-1] < 2:
-        checks.fail(name, f"shape {array.shape}", f"shape {shapes} with K >= 2 classes and no empty axis")
+        checks.fail(
+            name, f"shape {array.shape}", f"shape {shapes} with K >= 2 classes and no empty axis"
+        )
     return array
 
 
@@ -189,7 +249,9 @@ def _columns(columns, n):
         if array.dtype.kind == "O" and all(isinstance(item, str) for item in array):
             array = array.astype(str)
         if array.dtype.kind not in "fiubU":
-            checks.fail(f"columns.{name}", f"an array of dtype {array.dtype}", "texts, booleans or numbers")
+            checks.fail(
+                f"columns.{name}", f"an array of dtype {array.dtype}", "texts, booleans or numbers"
+            )
         if array.dtype.kind == "f":
             checks.real_array(f"columns.{name}", array)
         checked[str(name)] = array

@@ -1,4 +1,6 @@
-"""What an adversary sees of the observations: the target's outputs and the shadow models, never the target's membership."""
+"""What an adversary sees of the observations: the target's outputs and the shadow models, never the
+target's membership.
+"""
 
 import functools
 
@@ -24,22 +26,36 @@ class View:
     def __init__(self, observations, left_out=None):
         self.labels, self.n_classes = observations.labels, observations.n_classes
         self.n, self.n_queries = observations.n, observations.n_queries
-        self._shadow_logits, self._shadow_member = observations.shadow_logits, observations.shadow_member
-        self._zero = _log_zero([observations.logits] + ([] if self._shadow_logits is None else list(self._shadow_logits)))
-        logits = self._without_zeros(observations.logits.reshape(self.n_queries, self.n, self.n_classes))
+        self._shadow_logits, self._shadow_member = (
+            observations.shadow_logits,
+            observations.shadow_member,
+        )
+        self._zero = _log_zero(
+            [observations.logits]
+            + ([] if self._shadow_logits is None else list(self._shadow_logits))
+        )
+        logits = self._without_zeros(
+            observations.logits.reshape(self.n_queries, self.n, self.n_classes)
+        )
         self.logits = logits[0]
         # (n, Q); the first query is the record itself
         self.all_phi = np.ascontiguousarray(_confidence("logits", logits, self.labels).T)
         self.phi = self.all_phi[:, 0]
-        self.same_records = observations.shadow_logits is not None and observations.shadow_labels is None
-        self.shadow_labels = self.labels if observations.shadow_labels is None else observations.shadow_labels
+        self.same_records = (
+            observations.shadow_logits is not None and observations.shadow_labels is None
+        )
+        self.shadow_labels = (
+            self.labels if observations.shadow_labels is None else observations.shadow_labels
+        )
         self._kept = None
         if left_out is not None:
             models = np.arange(len(self._shadow_member))[:, None]
             self._kept = np.argsort(models == left_out, axis=0, kind="stable")[:-1]
 
     def _without_zeros(self, logits):
-        """The array itself, or, where probabilities of 0 occur anywhere, a copy with a small probability in their place."""
+        """The array itself, or, where probabilities of 0 occur anywhere, a copy with a small
+        probability in their place.
+        """
         if self._zero is None or not np.isneginf(logits).any():
             return logits
         total = special.logsumexp(logits, axis=-1, keepdims=True)
@@ -61,7 +77,11 @@ class View:
     @functools.cached_property
     def shadow_member(self):
         """(S, n) bool."""
-        return self._shadow_member if self._kept is None else np.take_along_axis(self._shadow_member, self._kept, axis=0)
+        return (
+            self._shadow_member
+            if self._kept is None
+            else np.take_along_axis(self._shadow_member, self._kept, axis=0)
+        )
 
     @functools.cached_property
     def shadow_all_phi(self):
@@ -82,19 +102,29 @@ class View:
         return self.shadow_all_phi[..., 0]
 
     def fewer_models(self, n_models):
-        """Signals (k, n, Q) and masks (k, n) of k shadow models for each record, half of them IN."""
+        """Signals (k, n, Q) and masks (k, n) of k shadow models for each record, half of them
+        IN.
+        """
         signal = np.empty((n_models, self.n, self.n_queries))
         mask = np.empty((n_models, self.n), dtype=bool)
-        for start in range(0, self.n, BLOCK):  # the choice takes several times the memory of what it is made from
+        for start in range(
+            0, self.n, BLOCK
+        ):  # the choice takes several times the memory of what it is made from
             rows = slice(start, start + BLOCK)
             parts = self.shadow_all_phi[:, rows], self.shadow_member[:, rows]
             signal[:, rows], mask[:, rows] = lira.balanced_subset(*parts, n_models)
         return signal, mask
 
     def shadow_outputs(self, n_models):
-        """Logits (k, m, K) of the first shadow models, one answer each, with their masks (k, m) and labels (m,)."""
+        """Logits (k, m, K) of the first shadow models, one answer each, with their masks (k, m) and
+        labels (m,).
+        """
         logits = self._without_zeros(self._shadow_logits[:n_models])
-        return (logits[:, 0] if logits.ndim == 4 else logits), self._shadow_member[:n_models], self.shadow_labels
+        return (
+            (logits[:, 0] if logits.ndim == 4 else logits),
+            self._shadow_member[:n_models],
+            self.shadow_labels,
+        )
 
 
 def _confidence(name, logits, labels):
@@ -105,10 +135,11 @@ def _confidence(name, logits, labels):
 
 
 def _log_zero(arrays):
-    """Logarithm of what a probability of 0 counts as: half the smallest positive one; None where there is no 0.
+    """Logarithm of what a probability of 0 counts as: half the smallest positive one; None where
+    there is no 0.
 
-    Forests and rounded outputs say 0 where they mean "less than one part in so many". Taken for 1e-45, a few of them would
-    be all that a Gaussian sees.
+    Forests and rounded outputs say 0 where they mean "less than one part in so many". Taken for
+    1e-45, a few of them would be all that a Gaussian sees.
     """
     if not any(np.isneginf(array).any() for array in arrays):
         return None

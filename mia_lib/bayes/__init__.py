@@ -1,4 +1,5 @@
-"""The Bayes-optimal adversary: estimates of f_p, the membership advantage and its limits, generalized metrics.
+"""The Bayes-optimal adversary: estimates of f_p, the membership advantage and its limits,
+generalized metrics.
 
 Taught in book/bayes.ipynb and book/generalized_metrics.ipynb.
 """
@@ -10,7 +11,13 @@ from mia_lib.bayes.ceilings import (
     epsilon_lower_bound,
     epsilon_lower_bound_one_run,
 )
-from mia_lib.bayes.certificate import Certificate, certificate, compare_queries, membership_privacy, most_exposed
+from mia_lib.bayes.certificate import (
+    Certificate,
+    certificate,
+    compare_queries,
+    membership_privacy,
+    most_exposed,
+)
 from mia_lib.bayes.estimators import (
     permutation_p_value,
     permuted_advantages,
@@ -19,7 +26,11 @@ from mia_lib.bayes.estimators import (
 )
 from mia_lib.bayes.generalized import generalized_advantage, heuristic_advantage, optimal_threshold
 from mia_lib.bayes.histogram import Histogram, bin_edges
-from mia_lib.bayes.individual import average_risk_interval, generalized_risk, generalized_risk_interval
+from mia_lib.bayes.individual import (
+    average_risk_interval,
+    generalized_risk,
+    generalized_risk_interval,
+)
 from mia_lib.bayes.kernel import KernelDensity
 
 __all__ = [

@@ -1,4 +1,5 @@
-"""What differential privacy promises about membership, what an observed advantage says about epsilon, and lower bounds.
+"""What differential privacy promises about membership, what an observed advantage says about
+epsilon, and lower bounds.
 
 Taught in book/bayes.ipynb.
 """
@@ -29,7 +30,8 @@ def dp_ceiling(epsilon, prior=0.5):
     Returns
     -------
     float64 array
-        max(abs(tanh((epsilon + lambda) / 2)), abs(tanh((-epsilon + lambda) / 2))), lambda = log(p / (1 - p)).
+        max(abs(tanh((epsilon + lambda) / 2)), abs(tanh((-epsilon + lambda) / 2))), lambda = log(p /
+        (1 - p)).
 
     Raises
     ------
@@ -38,9 +40,10 @@ def dp_ceiling(epsilon, prior=0.5):
 
     Notes
     -----
-    MACE v1 Theorem 2, v2 Theorem 4. It needs delta = 0; with delta > 0 nothing holds for every record. It is a
-    statement about random training with the record put in or left out, the others independent of it: for one trained
-    model and a fixed training set, as the theorem is printed, it can fail. Taught in book/bayes.ipynb.
+    MACE v1 Theorem 2, v2 Theorem 4. It needs delta = 0; with delta > 0 nothing holds for every
+    record. It is a statement about random training with the record put in or left out, the others
+    independent of it: for one trained model and a fixed training set, as the theorem is printed, it
+    can fail. Taught in book/bayes.ipynb.
 
     Examples
     --------
@@ -68,8 +71,8 @@ def dp_advantage_ceiling(epsilon, delta=0.0, prior=0.5):
     Returns
     -------
     float64 array
-        abs(1 - 2 p) + 2 min(p, 1 - p) [delta + (1 - delta) max(0, (e^epsilon - g) / (e^epsilon + 1))], with
-        g = max(p, 1 - p) / min(p, 1 - p).
+        abs(1 - 2 p) + 2 min(p, 1 - p) [delta + (1 - delta) max(0, (e^epsilon - g) / (e^epsilon +
+        1))], with g = max(p, 1 - p) / min(p, 1 - p).
 
     Raises
     ------
@@ -78,10 +81,11 @@ def dp_advantage_ceiling(epsilon, delta=0.0, prior=0.5):
 
     Notes
     -----
-    The largest 2 accuracy - 1 on the region TPR <= min(e^epsilon FPR + delta, 1 - e^-epsilon (1 - delta - FPR)). At
-    p = 1/2 it is (e^epsilon - 1 + 2 delta) / (e^epsilon + 1), and tanh(epsilon / 2) with delta = 0. At p = 0.1 and
-    epsilon = 1 it is 0.8: nobody beats guessing "non-member", while `dp_ceiling` gives 0.92. It holds in expectation
-    over training; a single model may lie above. Taught in book/bayes.ipynb.
+    The largest 2 accuracy - 1 on the region TPR <= min(e^epsilon FPR + delta, 1 - e^-epsilon (1 -
+    delta - FPR)). At p = 1/2 it is (e^epsilon - 1 + 2 delta) / (e^epsilon + 1), and tanh(epsilon /
+    2) with delta = 0. At p = 0.1 and epsilon = 1 it is 0.8: nobody beats guessing "non-member",
+    while `dp_ceiling` gives 0.92. It holds in expectation over training; a single model may lie
+    above. Taught in book/bayes.ipynb.
 
     Examples
     --------
@@ -103,7 +107,8 @@ def dp_epsilon(advantage, delta=0.0, prior=0.5):
     Parameters
     ----------
     advantage : array_like
-        What is to be allowed, from abs(1 - 2 p) + 2 min(p, 1 - p) delta (less cannot be promised) to 1; any shape.
+        What is to be allowed, from abs(1 - 2 p) + 2 min(p, 1 - p) delta (less cannot be promised)
+        to 1; any shape.
     delta : float
         The delta of differential privacy, in [0, 1).
     prior : float
@@ -112,18 +117,20 @@ def dp_epsilon(advantage, delta=0.0, prior=0.5):
     Returns
     -------
     float64 array
-        The inverse of `dp_advantage_ceiling`; inf for an advantage of 1. At p = 1/2 and delta = 0 it is
-        2 artanh(advantage).
+        The inverse of `dp_advantage_ceiling`; inf for an advantage of 1. At p = 1/2 and delta = 0
+        it is 2 artanh(advantage).
 
     Raises
     ------
     ValueError
-        An advantage that no epsilon keeps, or above 1; delta outside [0, 1); a prior outside (0, 1).
+        An advantage that no epsilon keeps, or above 1; delta outside [0, 1); a prior outside (0,
+        1).
 
     Notes
     -----
-    MACE section 8 of v1, 10 of v2: which epsilon protects. Read the other way, an expected advantage above the given
-    value excludes this epsilon and every smaller one. Taught in book/bayes.ipynb.
+    MACE section 8 of v1, 10 of v2: which epsilon protects. Read the other way, an expected
+    advantage above the given value excludes this epsilon and every smaller one. Taught in
+    book/bayes.ipynb.
 
     Examples
     --------
@@ -146,7 +153,9 @@ def dp_epsilon(advantage, delta=0.0, prior=0.5):
         return (np.log(odds + gain) - np.log(rest))[()]
 
 
-def epsilon_lower_bound(true_positives, positives, false_positives, negatives, dp_delta=0.0, delta=0.05):
+def epsilon_lower_bound(
+    true_positives, positives, false_positives, negatives, dp_delta=0.0, delta=0.05
+):
     """A lower confidence bound of epsilon from many trained models.
 
     Parameters
@@ -172,28 +181,34 @@ def epsilon_lower_bound(true_positives, positives, false_positives, negatives, d
 
     Notes
     -----
-    Jagielski, Ullman and Oprea 2020. One trial is one trained model: rows of a pooled ROC are not trials. The threshold
-    has to be fixed on other data. With 1,000 models on each side the bound cannot exceed 5.6. For the other direction,
-    "out" against "in", exchange the roles, and halve delta if the better of both is to be reported. Taught in
-    book/attacking_dp.ipynb.
+    Jagielski, Ullman and Oprea 2020. One trial is one trained model: rows of a pooled ROC are not
+    trials. The threshold has to be fixed on other data. With 1,000 models on each side the bound
+    cannot exceed 5.6. For the other direction, "out" against "in", exchange the roles, and halve
+    delta if the better of both is to be reported. Taught in book/attacking_dp.ipynb.
 
     Examples
     --------
-    >>> print(f"{epsilon_lower_bound(1000, 1000, 0, 1000):.2f} {epsilon_lower_bound(60, 100, 40, 100):.2f}")
-    5.60 0.00
+    >>> round(epsilon_lower_bound(1000, 1000, 0, 1000), 2), epsilon_lower_bound(60, 100, 40, 100)
+    (5.6, 0.0)
     """
-    positives, negatives = checks.integer("positives", positives, 1), checks.integer("negatives", negatives, 1)
+    positives, negatives = (
+        checks.integer("positives", positives, 1),
+        checks.integer("negatives", negatives, 1),
+    )
     true_positives = checks.integer("true_positives", true_positives, 0, positives)
     false_positives = checks.integer("false_positives", false_positives, 0, negatives)
     dp_delta = checks.number("dp_delta", dp_delta, 0, 1, open_high=True)
     delta = checks.delta(delta)
-    reached = float(intervals.clopper_pearson_lower(true_positives, positives, delta / 2)) - dp_delta
+    reached = (
+        float(intervals.clopper_pearson_lower(true_positives, positives, delta / 2)) - dp_delta
+    )
     alarm = float(intervals.clopper_pearson_upper(false_positives, negatives, delta / 2))
     return max(0.0, float(np.log(reached / alarm))) if reached > 0 else 0.0
 
 
 def epsilon_lower_bound_one_run(correct, guesses, delta=0.05):
-    """A lower confidence bound of epsilon from one training with randomised membership, by its right guesses.
+    """A lower confidence bound of epsilon from one training with randomised membership, by its
+    right guesses.
 
     Parameters
     ----------
@@ -205,7 +220,8 @@ def epsilon_lower_bound_one_run(correct, guesses, delta=0.05):
     Returns
     -------
     float
-        max(0, log(a / (1 - a))), a the one-sided Clopper-Pearson lower limit of the share of right guesses.
+        max(0, log(a / (1 - a))), a the one-sided Clopper-Pearson lower limit of the share of right
+        guesses.
 
     Raises
     ------
@@ -214,15 +230,16 @@ def epsilon_lower_bound_one_run(correct, guesses, delta=0.05):
 
     Notes
     -----
-    Steinke, Nasr and Jagielski 2023, for pure differential privacy: the number of right guesses is stochastically at
-    most binomial with probability e^epsilon / (1 + e^epsilon). Membership bits have to be independent fair coins: where
-    exactly half the models or examples are in, the last bits are determined by the others. 1,000 guesses cannot give
-    more than 5.8. Taught in book/attacking_dp.ipynb.
+    Steinke, Nasr and Jagielski 2023, for pure differential privacy: the number of right guesses is
+    stochastically at most binomial with probability e^epsilon / (1 + e^epsilon). Membership bits
+    have to be independent fair coins: where exactly half the models or examples are in, the last
+    bits are determined by the others. 1,000 guesses cannot give more than 5.8. Taught in
+    book/attacking_dp.ipynb.
 
     Examples
     --------
-    >>> print(f"{epsilon_lower_bound_one_run(1000, 1000):.2f} {epsilon_lower_bound_one_run(520, 1000):.2f}")
-    5.81 0.00
+    >>> round(epsilon_lower_bound_one_run(1000, 1000), 2), epsilon_lower_bound_one_run(520, 1000)
+    (5.81, 0.0)
     """
     guesses = checks.integer("guesses", guesses, 1)
     correct = checks.integer("correct", correct, 0, guesses)

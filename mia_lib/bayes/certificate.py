@@ -1,4 +1,5 @@
-"""Use cases: (alpha, p)-membership privacy, a certificate for a query, several side by side, the most exposed examples.
+"""Use cases: (alpha, p)-membership privacy, a certificate for a query, several side by side, the
+most exposed examples.
 
 Taught in book/bayes.ipynb.
 """
@@ -26,20 +27,21 @@ def membership_privacy(query, delta=0.05):
     Returns
     -------
     Estimate
-        max of abs(f_p) over the cells that hold an example, with limits from intervals that hold for all k cells
-        together (Bonferroni, delta / k each). The upper limit is 1 as soon as a cell is empty.
+        max of abs(f_p) over the cells that hold an example, with limits from intervals that hold
+        for all k cells together (Bonferroni, delta / k each). The upper limit is 1 as soon as a
+        cell is empty.
 
     Raises
     ------
     ValueError
-        Anything but a `Histogram` (a kernel density's f_p tends to 1 or -1 far out: its alpha is 1 and says
-        nothing); delta outside (0, 1).
+        Anything but a `Histogram` (a kernel density's f_p tends to 1 or -1 far out: its alpha is 1
+        and says nothing); delta outside (0, 1).
 
     Notes
     -----
-    MACE Definition 8 (v1 Definition 3): abs(f_p(z)) <= alpha for every z. By Lemma 9 (v1 Lemma 4) the advantage
-    is at most alpha; it can be far smaller. The plug-in is 1 when any cell was hit by one group only. Taught in
-    book/bayes.ipynb.
+    MACE Definition 8 (v1 Definition 3): abs(f_p(z)) <= alpha for every z. By Lemma 9 (v1 Lemma 4)
+    the advantage is at most alpha; it can be far smaller. The plug-in is 1 when any cell was hit by
+    one group only. Taught in book/bayes.ipynb.
 
     Examples
     --------
@@ -49,12 +51,19 @@ def membership_privacy(query, delta=0.05):
     """
     if not isinstance(query, Histogram):
         checks.fail("query", type(query).__name__, "a Histogram")
-    # 100^d cells may make delta / k underflow; the smallest normal float only widens the interval's rivals.
+    # 100^d cells may make delta / k underflow; the smallest normal float only widens the interval's
+    # rivals.
     each = max(checks.delta(delta) / min(query.n_cells, 10**300), 1e-300)
     p = query.prior
-    value = np.abs(common.risk(query.member_count / query.n_member, query.nonmember_count / query.n_nonmember, p)).max()
-    box = (*intervals.clopper_pearson(query.member_count, query.n_member, each / 2),
-           *intervals.clopper_pearson(query.nonmember_count, query.n_nonmember, each / 2))
+    value = np.abs(
+        common.risk(
+            query.member_count / query.n_member, query.nonmember_count / query.n_nonmember, p
+        )
+    ).max()
+    box = (
+        *intervals.clopper_pearson(query.member_count, query.n_member, each / 2),
+        *intervals.clopper_pearson(query.nonmember_count, query.n_nonmember, each / 2),
+    )
     low, high = common.risk_bounds(*box, p)
     least = max(np.maximum(low, -high).max(), common.trivial_advantage(p))
     most = np.maximum(-low, high).max() if query.member_count.size == query.n_cells else 1.0
@@ -87,7 +96,9 @@ class Certificate(NamedTuple):
     trivial: float
 
 
-def certificate(member_signal, nonmember_signal, prior=0.5, bins=100, delta=0.05, n_permutations=999, rng=None):
+def certificate(
+    member_signal, nonmember_signal, prior=0.5, bins=100, delta=0.05, n_permutations=999, rng=None
+):
     """All that this package can say about a binned query.
 
     Parameters
@@ -115,9 +126,9 @@ def certificate(member_signal, nonmember_signal, prior=0.5, bins=100, delta=0.05
 
     Notes
     -----
-    MACE v1 section 8, v2 section 10. It certifies this model, this query, these bins and examples like these. It
-    bounds no other query, no finer bins, and says nothing of an adversary that sees the unbinned signal. Taught in
-    book/bayes.ipynb.
+    MACE v1 section 8, v2 section 10. It certifies this model, this query, these bins and examples
+    like these. It bounds no other query, no finer bins, and says nothing of an adversary that sees
+    the unbinned signal. Taught in book/bayes.ipynb.
 
     Examples
     --------
@@ -138,7 +149,8 @@ def certificate(member_signal, nonmember_signal, prior=0.5, bins=100, delta=0.05
 
 
 def compare_queries(signals, prior=0.5, bins=100, delta=0.05, n_permutations=999, rng=None):
-    """Certificates of several queries, or of one query to several models, whose intervals hold together.
+    """Certificates of several queries, or of one query to several models, whose intervals hold
+    together.
 
     Parameters
     ----------
@@ -158,7 +170,8 @@ def compare_queries(signals, prior=0.5, bins=100, delta=0.05, n_permutations=999
     Returns
     -------
     dict of str to Certificate
-        In the order given. Where the `advantage` limits of two entries do not overlap, their order is established.
+        In the order given. Where the `advantage` limits of two entries do not overlap, their order
+        is established.
 
     Raises
     ------
@@ -167,8 +180,8 @@ def compare_queries(signals, prior=0.5, bins=100, delta=0.05, n_permutations=999
 
     Notes
     -----
-    MACE v1 section 8, v2 section 10. Advantages compare only at one prior and with equally fine bins: finer ones see
-    more and have more bias. Run in notebooks/bayes.ipynb.
+    MACE v1 section 8, v2 section 10. Advantages compare only at one prior and with equally fine
+    bins: finer ones see more and have more bias. Run in notebooks/bayes.ipynb.
 
     Examples
     --------
@@ -178,12 +191,22 @@ def compare_queries(signals, prior=0.5, bins=100, delta=0.05, n_permutations=999
     >>> found["noise"].advantage.high < found["leak"].advantage.low
     True
     """
-    if not isinstance(signals, dict) or not signals or any(len(pair) != 2 for pair in signals.values()):
-        checks.fail("signals", repr(type(signals).__name__), "a dict of name to (member_signal, nonmember_signal)")
+    if (
+        not isinstance(signals, dict)
+        or not signals
+        or any(len(pair) != 2 for pair in signals.values())
+    ):
+        checks.fail(
+            "signals",
+            repr(type(signals).__name__),
+            "a dict of name to (member_signal, nonmember_signal)",
+        )
     rng = checks.generator(rng)
     each = checks.delta(delta) / len(signals)
     return {
-        name: certificate(*pair, prior, bins[name] if isinstance(bins, dict) else bins, each, n_permutations, rng)
+        name: certificate(
+            *pair, prior, bins[name] if isinstance(bins, dict) else bins, each, n_permutations, rng
+        )
         for name, pair in signals.items()
     }
 
@@ -202,8 +225,8 @@ def most_exposed(query, signal, delta=0.05):
     Returns
     -------
     int64 array (n,)
-        Indices by falling lower limit of f_p, then by falling f_p: an example is not ranked first because its cell
-        holds a single member. Examples outside the support come last.
+        Indices by falling lower limit of f_p, then by falling f_p: an example is not ranked first
+        because its cell holds a single member. Examples outside the support come last.
 
     Raises
     ------
@@ -212,11 +235,13 @@ def most_exposed(query, signal, delta=0.05):
 
     Notes
     -----
-    MACE v2 section 10, "training set samples that are particularly vulnerable". Run in notebooks/bayes.ipynb.
+    MACE v2 section 10, "training set samples that are particularly vulnerable". Run in
+    notebooks/bayes.ipynb.
 
     Examples
     --------
-    >>> query = Histogram([0.1] + [0.5] * 40 + [0.9] * 9, [0.5] * 5 + [0.9] * 40, bins=[0, 0.2, 0.6, 1])
+    >>> query = Histogram([0.1] + [0.5] * 40 + [0.9] * 9, [0.5] * 5 + [0.9] * 40,
+    ...     bins=[0, 0.2, 0.6, 1])
     >>> query.risk([0.1, 0.5, 0.9])
     array([ 1.        ,  0.75609756, -0.66320166])
     >>> most_exposed(query, [0.1, 0.5, 0.9])

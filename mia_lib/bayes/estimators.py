@@ -1,4 +1,5 @@
-"""Other estimates of the advantage: v1's split, the sign-split without upward bias, and calibration by permutation.
+"""Other estimates of the advantage: v1's split, the sign-split without upward bias, and calibration
+by permutation.
 
 Taught in book/bayes.ipynb.
 """
@@ -17,7 +18,8 @@ DRAWS = 1 << 21  # permuted counts held at a time
 
 
 def split_advantage(member_signal, nonmember_signal, prior=0.5, bins=100, delta=0.05, rng=None):
-    """v1's Algorithm 1: f_p fitted on one half, its absolute value averaged over the other. Kept to be looked at.
+    """v1's Algorithm 1: f_p fitted on one half, its absolute value averaged over the other. Kept to
+    be looked at.
 
     Parameters
     ----------
@@ -44,15 +46,17 @@ def split_advantage(member_signal, nonmember_signal, prior=0.5, bins=100, delta=
 
     Notes
     -----
-    MACE v1 Algorithm 1, with the absolute value that section 5.1 has and its step 5 has lost (the average of f itself
-    estimates 2 p - 1 whatever leaks). While bins are filled its upward bias exceeds that of W_N, because only half the
-    examples make the f_p whose absolute value is averaged. An example in a cell that the first half left empty
-    counts as abs(2 p - 1). Taught in book/bayes.ipynb.
+    MACE v1 Algorithm 1, with the absolute value that section 5.1 has and its step 5 has lost (the
+    average of f itself estimates 2 p - 1 whatever leaks). While bins are filled its upward bias
+    exceeds that of W_N, because only half the examples make the f_p whose absolute value is
+    averaged. An example in a cell that the first half left empty counts as abs(2 p - 1). Taught in
+    book/bayes.ipynb.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> print(split_advantage(rng.normal(size=500), rng.normal(size=500), rng=rng))  # the truth is 0
+    >>> # the truth is 0
+    >>> print(split_advantage(rng.normal(size=500), rng.normal(size=500), rng=rng))
     0.244 [0.183, 0.304]
     """
     p, delta, rng = checks.prior(prior), checks.delta(delta), checks.generator(rng)
@@ -68,7 +72,9 @@ def split_advantage(member_signal, nonmember_signal, prior=0.5, bins=100, delta=
     return Estimate(float(value), float(max(value - half, 0.0)), float(min(value + half, 1.0)))
 
 
-def sign_split_advantage(member_signal, nonmember_signal, prior=0.5, bins=100, delta=0.05, rng=None):
+def sign_split_advantage(
+    member_signal, nonmember_signal, prior=0.5, bins=100, delta=0.05, rng=None
+):
     """sign(f_p) fitted on one half, 2 accuracy - 1 on the other: an estimate without upward bias.
 
     Parameters
@@ -87,8 +93,9 @@ def sign_split_advantage(member_signal, nonmember_signal, prior=0.5, bins=100, d
     Returns
     -------
     Estimate
-        In [-1, 1]; its mean is at most the binned query's optimal advantage. The limits hold for the advantage of the
-        fitted adversary and for the optimal one: Clopper-Pearson below, W_N + t above, delta / 2 each.
+        In [-1, 1]; its mean is at most the binned query's optimal advantage. The limits hold for
+        the advantage of the fitted adversary and for the optimal one: Clopper-Pearson below, W_N +
+        t above, delta / 2 each.
 
     Raises
     ------
@@ -97,20 +104,25 @@ def sign_split_advantage(member_signal, nonmember_signal, prior=0.5, bins=100, d
 
     Notes
     -----
-    `generalized_advantage` for 2 ACC - 1, whose threshold is 1/2. A cell that the first half left empty is judged by
-    the prior. Not cut at abs(2 p - 1), which any adversary has by guessing, since that would bring the bias back.
-    Taught in book/bayes.ipynb.
+    `generalized_advantage` for 2 ACC - 1, whose threshold is 1/2. A cell that the first half left
+    empty is judged by the prior. Not cut at abs(2 p - 1), which any adversary has by guessing,
+    since that would bring the bias back. Taught in book/bayes.ipynb.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> print(sign_split_advantage(rng.normal(size=500), rng.normal(size=500), rng=rng))  # the truth is 0
+    >>> # the truth is 0
+    >>> print(sign_split_advantage(rng.normal(size=500), rng.normal(size=500), rng=rng))
     0.060 [-0.084, 0.292]
     """
-    return generalized_advantage(ADVANTAGE, member_signal, nonmember_signal, prior, bins, delta, rng)
+    return generalized_advantage(
+        ADVANTAGE, member_signal, nonmember_signal, prior, bins, delta, rng
+    )
 
 
-def permuted_advantages(member_signal, nonmember_signal, prior=0.5, bins=100, n_permutations=999, rng=None):
+def permuted_advantages(
+    member_signal, nonmember_signal, prior=0.5, bins=100, n_permutations=999, rng=None
+):
     """W_N when the labels are dealt out anew: what it is worth where nothing leaks.
 
     Parameters
@@ -128,8 +140,8 @@ def permuted_advantages(member_signal, nonmember_signal, prior=0.5, bins=100, n_
     Returns
     -------
     float64 array (B,)
-        Independent draws from the permutation distribution. W_N minus their mean over-corrects when there is
-        leakage: a leaking query has less bias than a null one.
+        Independent draws from the permutation distribution. W_N minus their mean over-corrects when
+        there is leakage: a leaking query has less bias than a null one.
 
     Raises
     ------
@@ -138,8 +150,8 @@ def permuted_advantages(member_signal, nonmember_signal, prior=0.5, bins=100, n_
 
     Notes
     -----
-    Given the pooled counts, the members' counts are multivariate hypergeometric, so counts are drawn, not labels.
-    Taught in book/bayes.ipynb.
+    Given the pooled counts, the members' counts are multivariate hypergeometric, so counts are
+    drawn, not labels. Taught in book/bayes.ipynb.
 
     Examples
     --------
@@ -154,15 +166,19 @@ def permuted_advantages(member_signal, nonmember_signal, prior=0.5, bins=100, n_
     return _permuted(query, n_permutations, rng)
 
 
-def permutation_p_value(member_signal, nonmember_signal, prior=0.5, bins=100, n_permutations=999, rng=None):
-    """Permutation test of "the binned query is distributed alike for members and non-members" by W_N.
+def permutation_p_value(
+    member_signal, nonmember_signal, prior=0.5, bins=100, n_permutations=999, rng=None
+):
+    """Permutation test of "the binned query is distributed alike for members and non-members" by
+    W_N.
 
     Parameters
     ----------
     member_signal, nonmember_signal : array_like (N1,) or (N1, d), (N2,) or (N2, d)
     prior : float
-        p = Pr(member), in (0, 1). Away from N1 : N2 = p : 1 - p it weighs the groups unequally, and where one outweighs
-        the other in every cell W_N is abs(2 p - 1) whatever the labels: test with prior = 0.5.
+        p = Pr(member), in (0, 1). Away from N1 : N2 = p : 1 - p it weighs the groups unequally, and
+        where one outweighs the other in every cell W_N is abs(2 p - 1) whatever the labels: test
+        with prior = 0.5.
     bins : int or edges
         As for `Histogram`; a count of bins is fine here.
     n_permutations : int
@@ -182,8 +198,8 @@ def permutation_p_value(member_signal, nonmember_signal, prior=0.5, bins=100, n_
 
     Notes
     -----
-    Exact at any sample size and any number of bins if the examples of both groups are exchangeable when nothing
-    leaks. Taught in book/bayes.ipynb.
+    Exact at any sample size and any number of bins if the examples of both groups are exchangeable
+    when nothing leaks. Taught in book/bayes.ipynb.
 
     Examples
     --------
@@ -202,7 +218,10 @@ def permutation_p_value(member_signal, nonmember_signal, prior=0.5, bins=100, n_
 def _w(member_count, query):
     """W_N for member counts (..., cells) that share the pooled counts of `query`."""
     nonmember_count = query.member_count + query.nonmember_count - member_count
-    gap = query.prior * member_count / query.n_member - (1 - query.prior) * nonmember_count / query.n_nonmember
+    gap = (
+        query.prior * member_count / query.n_member
+        - (1 - query.prior) * nonmember_count / query.n_nonmember
+    )
     return np.abs(gap).sum(axis=-1)
 
 
@@ -212,6 +231,8 @@ def _permuted(query, n_permutations, rng):
     block = max(1, DRAWS // pooled.size)
     for start in range(0, n_permutations, block):
         size = min(block, n_permutations - start)
-        drawn = rng.multivariate_hypergeometric(pooled, query.n_member, size=size, method="marginals")
+        drawn = rng.multivariate_hypergeometric(
+            pooled, query.n_member, size=size, method="marginals"
+        )
         values[start : start + size] = _w(drawn, query)
     return values

@@ -15,7 +15,8 @@ from mia_lib.intervals import Estimate
 
 
 def bin_edges(signal, bins):
-    """The edges of every axis: equal bins between smallest and largest value, or the edges that were given.
+    """The edges of every axis: equal bins between smallest and largest value, or the edges that
+    were given.
 
     Taught in book/bayes.ipynb.
 
@@ -24,8 +25,8 @@ def bin_edges(signal, bins):
     signal : array_like (n,) or (n, d)
         Both groups together, so that the edges know nothing about membership.
     bins : int, or edges; for d > 1 one int, or d entries each of which is an int or edges
-        A count of equal bins from the smallest to the largest value, or increasing edges, of which the first may be
-        -inf and the last inf.
+        A count of equal bins from the smallest to the largest value, or increasing edges, of which
+        the first may be -inf and the last inf.
 
     Returns
     -------
@@ -34,7 +35,8 @@ def bin_edges(signal, bins):
     Raises
     ------
     ValueError
-        A count below 1, a constant signal with a count, edges that do not increase or number fewer than two.
+        A count below 1, a constant signal with a count, edges that do not increase or number fewer
+        than two.
 
     Examples
     --------
@@ -60,8 +62,11 @@ def bin_edges(signal, bins):
             edge = 2 * np.linspace(low / 2, high / 2, count + 1)
             edge[0], edge[-1] = low, high
             if (np.diff(edge / 2) <= 0).any():
-                checks.fail("member_signal, nonmember_signal", f"a constant signal{where}, {low:g} to {high:g}",
-                            f"values far enough apart for {count} bins, or the edges in `bins`")
+                checks.fail(
+                    "member_signal, nonmember_signal",
+                    f"a constant signal{where}, {low:g} to {high:g}",
+                    f"values far enough apart for {count} bins, or the edges in `bins`",
+                )
         else:
             edge = checks.real_array("bins", entry, ndim=1, finite=False)
             if edge.size < 2 or (edge[1:] <= edge[:-1]).any():
@@ -91,8 +96,9 @@ class Histogram:
     prior : float
         p = Pr(member), in (0, 1).
     bins : int, or edges; for d > 1 one int, or d entries each of which is an int or edges
-        A count gives equal bins from the smallest to the largest signal of both groups. Of given edges the first may
-        be -inf and the last inf. Bins are closed on the left, the last on both sides.
+        A count gives equal bins from the smallest to the largest signal of both groups. Of given
+        edges the first may be -inf and the last inf. Bins are closed on the left, the last on both
+        sides.
 
     Attributes
     ----------
@@ -106,8 +112,9 @@ class Histogram:
     Raises
     ------
     ValueError
-        NaN, fewer than two examples in a group, different dimensions, a constant signal with a count of bins, a count
-        below 1, bad edges, examples outside given edges, a prior outside (0, 1).
+        NaN, fewer than two examples in a group, different dimensions, a constant signal with a
+        count of bins, a count below 1, bad edges, examples outside given edges, a prior outside (0,
+        1).
 
     Notes
     -----
@@ -128,15 +135,20 @@ class Histogram:
         self.edges = bin_edges(pooled, bins)
         self.n_cells = math.prod(edge.size - 1 for edge in self.edges)
 
-        # Cell numbers are made axis by axis and renumbered after each, so that 100^d never overflows: after an axis
-        # there are at most N of them. `_keys` keeps every renumbering for the queries to follow.
+        # Cell numbers are made axis by axis and renumbered after each, so that 100^d never
+        # overflows: after an axis there are at most N of them. `_keys` keeps every renumbering for
+        # the queries to follow.
         self._keys = []
         cell = np.zeros(len(pooled), dtype=np.int64)
         for axis, edge in enumerate(self.edges):
             position = _positions(pooled[:, axis], edge)
             if (position < 0).any():
-                checks.fail("member_signal, nonmember_signal", f"{(position < 0).sum()} of {len(pooled)} examples "
-                            f"outside [{edge[0]:g}, {edge[-1]:g}]", "edges that hold all (-inf and inf are allowed)")
+                checks.fail(
+                    "member_signal, nonmember_signal",
+                    f"{(position < 0).sum()} of {len(pooled)} examples "
+                    f"outside [{edge[0]:g}, {edge[-1]:g}]",
+                    "edges that hold all (-inf and inf are allowed)",
+                )
             keys, cell = np.unique(cell * (edge.size - 1) + position, return_inverse=True)
             self._keys.append(keys)
         occupied = self._keys[-1].size
@@ -206,7 +218,8 @@ class Histogram:
         Returns
         -------
         member_low, member_high, nonmember_low, nonmember_high : float64 arrays (m,)
-            Two-sided Clopper-Pearson limits at delta / 2. Where no example fell, [0, the limit for no success].
+            Two-sided Clopper-Pearson limits at delta / 2. Where no example fell, [0, the limit for
+            no success].
 
         Notes
         -----
@@ -221,8 +234,12 @@ class Histogram:
         delta = checks.delta(delta)
         cell = self.cells(signal)
         limits = []
-        for count, total in ((self.member_count, self.n_member), (self.nonmember_count, self.n_nonmember)):
-            # One evaluation per distinct count: signals share cells, and cells share counts. The 0 is for empty cells.
+        for count, total in (
+            (self.member_count, self.n_member),
+            (self.nonmember_count, self.n_nonmember),
+        ):
+            # One evaluation per distinct count: signals share cells, and cells share counts. The 0
+            # is for empty cells.
             distinct, back = np.unique(np.append(count, 0), return_inverse=True)
             for side in intervals.clopper_pearson(distinct, total, delta / 2):
                 limits.append(side[back][cell])  # cell -1 is the appended 0
@@ -238,8 +255,8 @@ class Histogram:
         Returns
         -------
         float64 array (m,)
-            (p P - (1 - p) Q) / (p P + (1 - p) Q) in [-1, 1]; positive: more likely a member; (1 + f_p) / 2 is the
-            posterior. NaN where neither group has a count, and outside the edges.
+            (p P - (1 - p) Q) / (p P + (1 - p) Q) in [-1, 1]; positive: more likely a member; (1 +
+            f_p) / 2 is the posterior. NaN where neither group has a count, and outside the edges.
 
         Raises
         ------
@@ -248,8 +265,9 @@ class Histogram:
 
         Notes
         -----
-        MACE v1 eq. 10, v2 eq. 8. The individual privacy risk is its absolute value. A cell that only one group hits
-        gives 1 or -1, however few the counts: look at `risk_interval`. Taught in book/bayes.ipynb.
+        MACE v1 eq. 10, v2 eq. 8. The individual privacy risk is its absolute value. A cell that
+        only one group hits gives 1 or -1, however few the counts: look at `risk_interval`. Taught
+        in book/bayes.ipynb.
 
         Examples
         --------
@@ -279,10 +297,10 @@ class Histogram:
 
         Notes
         -----
-        MACE v1 Lemma 6, v2 Lemma 5, with "delta/2-CP" read as a two-sided interval at delta / 2 for each of p_j and
-        q_j, so that the union bound gives 1 - delta. Very conservative: it misses only where one of two limits fails
-        on its own side, and by enough. Valid cell by cell, not for all cells at once (see `membership_privacy`).
-        Taught in book/bayes.ipynb.
+        MACE v1 Lemma 6, v2 Lemma 5, with "delta/2-CP" read as a two-sided interval at delta / 2 for
+        each of p_j and q_j, so that the union bound gives 1 - delta. Very conservative: it misses
+        only where one of two limits fails on its own side, and by enough. Valid cell by cell, not
+        for all cells at once (see `membership_privacy`). Taught in book/bayes.ipynb.
 
         Examples
         --------
@@ -303,8 +321,8 @@ class Histogram:
         -------
         Estimate
             W_N = sum over cells of abs(p P - (1 - p) Q), in [abs(2 p - 1), 1], with
-            [W_N - t - sqrt((k - 1) v), W_N + t], cut to the same range, where v = p^2 / N1 + (1 - p)^2 / N2 and
-            t = sqrt(2 v log(2 / delta)).
+            [W_N - t - sqrt((k - 1) v), W_N + t], cut to the same range, where v = p^2 / N1 + (1 -
+            p)^2 / N2 and t = sqrt(2 v log(2 / delta)).
 
         Raises
         ------
@@ -313,17 +331,20 @@ class Histogram:
 
         Notes
         -----
-        MACE v2 Theorem 2. W_N is biased upwards (Jensen), by up to sqrt((k - 1) v), and McDiarmid's t bounds its
-        distance from its own mean: W_N + t is an upper limit, W_N - t is none, which is why the lower limit is lowered
-        by the largest possible bias. The formula printed in the paper holds for N1 = N p only; this one for any N1, N2.
+        MACE v2 Theorem 2. W_N is biased upwards (Jensen), by up to sqrt((k - 1) v), and McDiarmid's
+        t bounds its distance from its own mean: W_N + t is an upper limit, W_N - t is none, which
+        is why the lower limit is lowered by the largest possible bias. The formula printed in the
+        paper holds for N1 = N p only; this one for any N1, N2.
 
-        What is claimed. The target is the advantage of the optimal adversary that sees the cell and nothing else, for
-        fresh examples of both populations; an adversary that sees the unbinned signal can do better. Examples are
-        independent draws (draws from a finite set without replacement only make the limits safer). k counts all cells,
-        empty ones too, and they have to be fixed before the data are seen: the limits are exact for given edges. With
-        a count of bins the outer edges are the extremes of the pooled sample. The limits then hold given these two
-        examples, for the other N - 2, and so up to terms of order 1 / N. Values beyond the edges belong to no cell:
-        with given finite edges the claim is about signals inside. Taught in book/bayes.ipynb.
+        What is claimed. The target is the advantage of the optimal adversary that sees the cell and
+        nothing else, for fresh examples of both populations; an adversary that sees the unbinned
+        signal can do better. Examples are independent draws (draws from a finite set without
+        replacement only make the limits safer). k counts all cells, empty ones too, and they have
+        to be fixed before the data are seen: the limits are exact for given edges. With a count of
+        bins the outer edges are the extremes of the pooled sample. The limits then hold given these
+        two examples, for the other N - 2, and so up to terms of order 1 / N. Values beyond the
+        edges belong to no cell: with given finite edges the claim is about signals inside. Taught
+        in book/bayes.ipynb.
 
         Examples
         --------
@@ -333,7 +354,10 @@ class Histogram:
         """
         t = intervals.mcdiarmid(self.n_member, self.n_nonmember, self.prior, delta)
         p = self.prior
-        value = np.abs(p * self.member_count / self.n_member - (1 - p) * self.nonmember_count / self.n_nonmember).sum()
+        value = np.abs(
+            p * self.member_count / self.n_member
+            - (1 - p) * self.nonmember_count / self.n_nonmember
+        ).sum()
         v = p**2 / self.n_member + (1 - p) ** 2 / self.n_nonmember
         # From 1 / v cells on the bias bound exceeds 1, and k itself may exceed the largest float.
         bias = math.sqrt((self.n_cells - 1) * v) if self.n_cells < 1 + 1 / v else 1.0
@@ -344,4 +368,6 @@ class Histogram:
     def _counts(self, signal):
         """Counts of both groups in each signal's cell, (m,) each."""
         cell = self.cells(signal)
-        return tuple(np.append(count, 0)[cell] for count in (self.member_count, self.nonmember_count))
+        return tuple(
+            np.append(count, 0)[cell] for count in (self.member_count, self.nonmember_count)
+        )

@@ -1,4 +1,5 @@
-"""Continuous queries: Gaussian kernel densities in d dimensions, their limits, and the advantage U_N.
+"""Continuous queries: Gaussian kernel densities in d dimensions, their limits, and the advantage
+U_N.
 
 Taught in book/bayes.ipynb.
 """
@@ -10,11 +11,17 @@ from mia_lib import checks, intervals
 from mia_lib.bayes import signal as common
 from mia_lib.intervals import Estimate
 
-GRID_LIMIT = 1 << 22  # largest grid of the fast path, in points: 32 MB for each of a handful of arrays
+GRID_LIMIT = (
+    1 << 22
+)  # largest grid of the fast path, in points: 32 MB for each of a handful of arrays
 PAIRS = 1 << 21  # pairs of query and point that exact summation holds at a time
 FAST_FROM = 1 << 20  # number of such pairs from which the grid pays
-REACH = 10.0  # in bandwidths: a Gaussian is 2e-22 of its peak there, below what float64 adds to a sum of its peaks
-POINTS_PER_BANDWIDTH = 64  # interpolation error about 20 / 64^4 = 1e-6 where the density is 1e-6 of its peak
+# in bandwidths: a Gaussian is 2e-22 of its peak there, below what float64 adds to a sum of its
+# peaks
+REACH = 10.0
+POINTS_PER_BANDWIDTH = (
+    64  # interpolation error about 20 / 64^4 = 1e-6 where the density is 1e-6 of its peak
+)
 
 
 class KernelDensity:
@@ -29,8 +36,9 @@ class KernelDensity:
     prior : float
         p = Pr(member), in (0, 1).
     bandwidth : float or array_like (d,), optional
-        h, in units of the signal, one for both groups; an array has one for each axis. None: Scott's factor
-        (N1 + N2)^(-1 / (d + 4)) times the standard deviation (ddof 1) of both groups together, axis by axis.
+        h, in units of the signal, one for both groups; an array has one for each axis. None:
+        Scott's factor (N1 + N2)^(-1 / (d + 4)) times the standard deviation (ddof 1) of both groups
+        together, axis by axis.
 
     Attributes
     ----------
@@ -41,14 +49,14 @@ class KernelDensity:
     Raises
     ------
     ValueError
-        NaN, fewer than two examples in a group, different dimensions, a bandwidth that is not positive, a constant
-        signal where the bandwidth is to be found, a prior outside (0, 1).
+        NaN, fewer than two examples in a group, different dimensions, a bandwidth that is not
+        positive, a constant signal where the bandwidth is to be found, a prior outside (0, 1).
 
     Notes
     -----
-    MACE v1 eq. 19, v2 eq. 11. In one dimension many queries are answered from a grid (third-order binning, one
-    FFT, third-order interpolation) with a relative error below 1e-5 wherever the density exceeds 1e-6 of its peak; all
-    others by exact summation. Taught in book/bayes.ipynb.
+    MACE v1 eq. 19, v2 eq. 11. In one dimension many queries are answered from a grid (third-order
+    binning, one FFT, third-order interpolation) with a relative error below 1e-5 wherever the
+    density exceeds 1e-6 of its peak; all others by exact summation. Taught in book/bayes.ipynb.
 
     Examples
     --------
@@ -68,8 +76,11 @@ class KernelDensity:
             constant = np.ptp(pooled, axis=0) == 0
             if constant.any() or not (spread > 0).all():
                 where = "" if d == 1 else f" on axis {int(np.argmin(spread))}"
-                checks.fail("member_signal, nonmember_signal", f"a constant signal{where}",
-                            "values that differ, or a bandwidth")
+                checks.fail(
+                    "member_signal, nonmember_signal",
+                    f"a constant signal{where}",
+                    "values that differ, or a bandwidth",
+                )
             bandwidth = spread * n ** (-1 / (d + 4))
         bandwidth = checks.real_array("bandwidth", bandwidth, ndim=(0, 1))
         if bandwidth.shape not in ((), (1,), (d,)):
@@ -78,8 +89,10 @@ class KernelDensity:
             checks.fail("bandwidth", f"{bandwidth.min():g}", "a positive number")
         self.bandwidth = np.broadcast_to(bandwidth, (d,)).copy()
         # In units of the bandwidth, and sorted where there is an order to search.
-        self._points = tuple(np.sort(g / self.bandwidth, axis=0) if d == 1 else g / self.bandwidth
-                             for g in (member, nonmember))
+        self._points = tuple(
+            np.sort(g / self.bandwidth, axis=0) if d == 1 else g / self.bandwidth
+            for g in (member, nonmember)
+        )
 
     def likelihoods(self, signal, exact=False):
         """Both densities.
@@ -93,7 +106,8 @@ class KernelDensity:
         Returns
         -------
         member, nonmember : float64 arrays (m,)
-            p_hat and q_hat, per unit volume of the signal. 0 from about 38 bandwidths off every example.
+            p_hat and q_hat, per unit volume of the signal. 0 from about 38 bandwidths off every
+            example.
 
         Raises
         ------
@@ -106,7 +120,8 @@ class KernelDensity:
 
         Examples
         --------
-        >>> member, nonmember = KernelDensity([1.0, 2.0], [-1.0, -2.0], bandwidth=1.0).likelihoods([0.0])
+        >>> member, nonmember = KernelDensity([1.0, 2.0], [-1.0, -2.0],
+        ...     bandwidth=1.0).likelihoods([0.0])
         >>> f"{member[0]:.4f}", bool(member[0] == nonmember[0])
         ('0.1480', True)
         """
@@ -125,17 +140,20 @@ class KernelDensity:
         Returns
         -------
         member_low, member_high, nonmember_low, nonmember_high : float64 arrays (m,)
-            p_hat -+ z_{1 - delta / 4} sqrt(mu_K p_hat / (N h^d)) with mu_K = (2 sqrt(pi))^-d, cut at 0.
+            p_hat -+ z_{1 - delta / 4} sqrt(mu_K p_hat / (N h^d)) with mu_K = (2 sqrt(pi))^-d, cut
+            at 0.
 
         Notes
         -----
-        MACE v1 Lemma 7, v2 Lemma 11 (z is the 1 - delta / 4 quantile, not the 1 - delta / 2 one that is printed). An
-        asymptotic interval of the smoothed density E p_hat, without bias and boundary: of p itself it can cover
-        nothing when h is large. It shrinks to a point where p_hat is 0. Taught in book/bayes.ipynb.
+        MACE v1 Lemma 7, v2 Lemma 11 (z is the 1 - delta / 4 quantile, not the 1 - delta / 2 one
+        that is printed). An asymptotic interval of the smoothed density E p_hat, without bias and
+        boundary: of p itself it can cover nothing when h is large. It shrinks to a point where
+        p_hat is 0. Taught in book/bayes.ipynb.
 
         Examples
         --------
-        >>> low, high, _, _ = KernelDensity([1.0, 2.0], [-1.0, -2.0], bandwidth=1.0).likelihood_box([0.0])
+        >>> low, high, _, _ = KernelDensity([1.0, 2.0], [-1.0, -2.0],
+        ...     bandwidth=1.0).likelihood_box([0.0])
         >>> f"{low[0]:.3f} {high[0]:.3f}"
         '0.000 0.472'
         """
@@ -158,8 +176,9 @@ class KernelDensity:
         Returns
         -------
         float64 array (m,)
-            (p p_hat - (1 - p) q_hat) / (p p_hat + (1 - p) q_hat) in [-1, 1]; positive: more likely a member. NaN
-            outside the support: where both densities are 0, about 38 bandwidths from every example.
+            (p p_hat - (1 - p) q_hat) / (p p_hat + (1 - p) q_hat) in [-1, 1]; positive: more likely
+            a member. NaN outside the support: where both densities are 0, about 38 bandwidths from
+            every example.
 
         Raises
         ------
@@ -168,8 +187,8 @@ class KernelDensity:
 
         Notes
         -----
-        MACE v1 eq. 10, v2 eq. 8. In the tails the nearest example decides: look at `risk_interval`. Taught in
-        book/bayes.ipynb.
+        MACE v1 eq. 10, v2 eq. 8. In the tails the nearest example decides: look at `risk_interval`.
+        Taught in book/bayes.ipynb.
 
         Examples
         --------
@@ -199,8 +218,8 @@ class KernelDensity:
 
         Notes
         -----
-        MACE v1 Lemma 8, v2 Lemma 6, from `likelihood_box`, whose lower limits are cut at 0: the lemma's proof needs
-        them positive. It ignores bias and boundary. Taught in book/bayes.ipynb.
+        MACE v1 Lemma 8, v2 Lemma 6, from `likelihood_box`, whose lower limits are cut at 0: the
+        lemma's proof needs them positive. It ignores bias and boundary. Taught in book/bayes.ipynb.
 
         Examples
         --------
@@ -217,12 +236,14 @@ class KernelDensity:
         delta : float
             Probability, at most, that the limits miss.
         rng : numpy.random.Generator, optional
-            For the Monte Carlo integral of d > 1; None means fresh entropy. One dimension uses a grid and no chance.
+            For the Monte Carlo integral of d > 1; None means fresh entropy. One dimension uses a
+            grid and no chance.
 
         Returns
         -------
         Estimate
-            U_N = integral of abs(p p_hat - (1 - p) q_hat), in [abs(2 p - 1), 1], and limits cut to that range.
+            U_N = integral of abs(p p_hat - (1 - p) q_hat), in [abs(2 p - 1), 1], and limits cut to
+            that range.
 
         Raises
         ------
@@ -231,26 +252,29 @@ class KernelDensity:
 
         Notes
         -----
-        MACE v2 Theorem 3. The target is the smoothed query: the optimal advantage against an adversary that is shown
-        the signal plus Gaussian noise of spread h. An adversary that sees the signal itself has at least as much,
-        so the lower limit holds for it too and the upper one does not. (With the training set fixed, members have n
-        possible values of a continuous signal and non-members have others: its own advantage is 1.)
+        MACE v2 Theorem 3. The target is the smoothed query: the optimal advantage against an
+        adversary that is shown the signal plus Gaussian noise of spread h. An adversary that sees
+        the signal itself has at least as much, so the lower limit holds for it too and the upper
+        one does not. (With the training set fixed, members have n possible values of a continuous
+        signal and non-members have others: its own advantage is 1.)
 
-        Upper limit: U_N + t, t as for W_N: U_N is biased upwards (Jensen) and one example moves it by at most 2 p / N1
-        or 2 (1 - p) / N2 (McDiarmid). Lower limit: U_N - t' - b, t' at delta / 4, with a bound b on the bias
-        E U_N - Adv, which is at most the integral of min(sqrt(s), 2 m), s being the variance of p p_hat - (1 - p) q_hat
-        and m the smoothed mixture density. For any box A this is at most
-        sqrt(abs(A) v / prod(2 sqrt(pi) h)) (Cauchy-Schwarz, v = p^2 / N1 + (1 - p)^2 / N2) plus twice the mass outside
-        A. A is the box of all examples and 4 bandwidths, and the mass outside it is bounded by order statistics, at
-        delta / 4 (the mass outside an axis' smallest and largest of N is at most Beta(2, N - 1)). So
-        abs(A) / prod(2 sqrt(pi) h) plays the part of the number of bins. No assumption on the densities is needed.
-        The Monte Carlo integral widens both ends by Hoeffding's bound at delta / 10, taken out of delta. Taught in
-        book/bayes.ipynb.
+        Upper limit: U_N + t, t as for W_N: U_N is biased upwards (Jensen) and one example moves it
+        by at most 2 p / N1 or 2 (1 - p) / N2 (McDiarmid). Lower limit: U_N - t' - b, t' at delta /
+        4, with a bound b on the bias E U_N - Adv, which is at most the integral of min(sqrt(s), 2
+        m), s being the variance of p p_hat - (1 - p) q_hat and m the smoothed mixture density. For
+        any box A this is at most sqrt(abs(A) v / prod(2 sqrt(pi) h)) (Cauchy-Schwarz, v = p^2 / N1
+        + (1 - p)^2 / N2) plus twice the mass outside A. A is the box of all examples and 4
+        bandwidths, and the mass outside it is bounded by order statistics, at delta / 4 (the mass
+        outside an axis' smallest and largest of N is at most Beta(2, N - 1)). So abs(A) / prod(2
+        sqrt(pi) h) plays the part of the number of bins. No assumption on the densities is needed.
+        The Monte Carlo integral widens both ends by Hoeffding's bound at delta / 10, taken out of
+        delta. Taught in book/bayes.ipynb.
 
         Examples
         --------
         >>> rng = np.random.default_rng(0)
-        >>> print(KernelDensity(rng.normal(size=5000) + 1, rng.normal(size=5000), bandwidth=0.5).advantage())
+        >>> print(KernelDensity(rng.normal(size=5000) + 1, rng.normal(size=5000),
+        ...     bandwidth=0.5).advantage())
         0.332 [0.273, 0.359]
         """
         delta = checks.delta(delta)
@@ -283,7 +307,8 @@ class KernelDensity:
         """U_N in one dimension by the trapezoidal rule, None where the grid would be too large."""
         low = min(points[0, 0] for points in self._points)
         high = max(points[-1, 0] for points in self._points)
-        # The integrand has kinks, so the error is of second order: 16 points a bandwidth leave less than 1e-4.
+        # The integrand has kinks, so the error is of second order: 16 points a bandwidth leave less
+        # than 1e-4.
         grids = [_grid_means(points[:, 0], low, high, 16) for points in self._points]
         if grids[0] is None:
             return None
@@ -292,7 +317,9 @@ class KernelDensity:
         return float(np.abs(gap).sum() * step / np.sqrt(2 * np.pi))
 
     def _integrate_by_sampling(self, delta, rng):
-        """U_N = E abs(f) under the smoothed mixture, half the draws from each group; its Hoeffding half-width."""
+        """U_N = E abs(f) under the smoothed mixture, half the draws from each group; its Hoeffding
+        half-width.
+        """
         d, p = self.bandwidth.size, self.prior
         draws = int(np.clip(2e8 / (self.n_member + self.n_nonmember), 4096, 65536)) // 2
         value, variance = 0.0, 0.0
@@ -303,7 +330,9 @@ class KernelDensity:
         return float(value), float(np.sqrt(np.log(2 / delta) * variance / 2))
 
     def _bias_bound(self, delta):
-        """A bound on E U_N - Adv that holds with probability 1 - delta; the derivation is in `advantage`."""
+        """A bound on E U_N - Adv that holds with probability 1 - delta; the derivation is in
+        `advantage`.
+        """
         d, reach = self.bandwidth.size, 4.0
         p = self.prior
         groups = ((self._points[0], p), (self._points[1], 1 - p))
@@ -320,7 +349,9 @@ class KernelDensity:
 
 
 def _mean_by_pairs(points, at):
-    """Mean of exp(-u^2 / 2) by summing over all pairs, in blocks; points (n, d), at (m, d), in bandwidths."""
+    """Mean of exp(-u^2 / 2) by summing over all pairs, in blocks; points (n, d), at (m, d), in
+    bandwidths.
+    """
     means = np.empty(len(at))
     block = max(1, PAIRS // len(points))
     for start in range(0, len(at), block):
@@ -353,8 +384,10 @@ def _mean_on_line(points, at, exact=False):
 def _mean_of_neighbours(points, at):
     """Exact in float64: sums the points that are near enough to matter beside the nearest one."""
     place = np.searchsorted(points, at)
-    nearest = np.minimum(np.abs(at - points[np.maximum(place - 1, 0)]),
-                         np.abs(at - points[np.minimum(place, points.size - 1)]))
+    nearest = np.minimum(
+        np.abs(at - points[np.maximum(place - 1, 0)]),
+        np.abs(at - points[np.minimum(place, points.size - 1)]),
+    )
     # All points beyond this radius add less than 2^-54 of what the nearest adds.
     radius = np.sqrt(nearest**2 + 2 * (54 * np.log(2) + np.log(points.size))) * (1 + 1e-12)
     first = np.searchsorted(points, at - radius)
@@ -378,13 +411,19 @@ def _third_order(place):
     """Lagrange weights on the four grid points around each place, and the first of the four."""
     base = np.floor(place).astype(np.int64)
     t = place - base
-    weights = (-t * (t - 1) * (t - 2) / 6, (t + 1) * (t - 1) * (t - 2) / 2,
-               -(t + 1) * t * (t - 2) / 2, (t + 1) * t * (t - 1) / 6)
+    weights = (
+        -t * (t - 1) * (t - 2) / 6,
+        (t + 1) * (t - 1) * (t - 2) / 2,
+        -(t + 1) * t * (t - 2) / 2,
+        (t + 1) * t * (t - 1) / 6,
+    )
     return base - 1, weights
 
 
 def _grid_means(points, low, high, per_bandwidth):
-    """Mean of exp(-u^2 / 2) on a grid from REACH below `low` to REACH above `high`: (origin, step, values), or None."""
+    """Mean of exp(-u^2 / 2) on a grid from REACH below `low` to REACH above `high`: (origin, step,
+    values), or None.
+    """
     step = 1 / per_bandwidth
     origin = low - REACH
     wanted = (high - low + 2 * REACH) * per_bandwidth + 4
@@ -396,5 +435,7 @@ def _grid_means(points, low, high, per_bandwidth):
     for offset, weight in enumerate(weights):
         counts += np.bincount(base + offset, weight, size)
     frequency = 2 * np.pi * fft.rfftfreq(size, step)
-    transform = fft.rfft(counts) * np.exp(-0.5 * frequency**2) * (np.sqrt(2 * np.pi) / (step * points.size))
+    transform = (
+        fft.rfft(counts) * np.exp(-0.5 * frequency**2) * (np.sqrt(2 * np.pi) / (step * points.size))
+    )
     return origin, step, fft.irfft(transform, size)

@@ -1,4 +1,6 @@
-"""What every estimator of this package does with its arguments, and the arithmetic of f_p that they share."""
+"""What every estimator of this package does with its arguments, and the arithmetic of f_p that they
+share.
+"""
 
 import numpy as np
 
@@ -6,7 +8,9 @@ from mia_lib import checks
 
 
 def two_groups(member_signal, nonmember_signal, least=2):
-    """Both groups as (N1, d) and (N2, d) float64 arrays of one dimension d, at least `least` rows each."""
+    """Both groups as (N1, d) and (N2, d) float64 arrays of one dimension d, at least `least` rows
+    each.
+    """
     groups = []
     for name, value in (("member_signal", member_signal), ("nonmember_signal", nonmember_signal)):
         array = checks.real_array(name, value, ndim=(1, 2), empty=True)
@@ -17,7 +21,11 @@ def two_groups(member_signal, nonmember_signal, least=2):
             checks.fail(name, f"shape {array.shape}", "at least one column")
         groups.append(array)
     if groups[0].shape[1] != groups[1].shape[1]:
-        checks.fail("nonmember_signal", f"{groups[1].shape[1]} columns", f"{groups[0].shape[1]} as in member_signal")
+        checks.fail(
+            "nonmember_signal",
+            f"{groups[1].shape[1]} columns",
+            f"{groups[0].shape[1]} as in member_signal",
+        )
     return groups
 
 
@@ -38,7 +46,8 @@ def risk(member, nonmember, prior):
 
 
 def risk_bounds(member_low, member_high, nonmember_low, nonmember_high, prior):
-    """Smallest and largest f_p on a box of likelihoods: f_p grows with the first and falls with the second.
+    """Smallest and largest f_p on a box of likelihoods: f_p grows with the first and falls with the
+    second.
 
     A corner where both likelihoods are 0 says nothing, so there the end is -1 or 1.
     """

@@ -1,9 +1,10 @@
 """Data sets by name, as arrays: what is embedded, what is fetched, what is verified.
 
-``digits`` and ``synthetic-purchase`` need nothing. Every other data set is fetched from its official address on first
-use and kept as ``NAME.npz`` in the folder that the environment variable ``MIA_DATA`` names, else in the user's cache
-folder; the files it was made of stay in ``downloads`` beside it and may be deleted. On the command line:
-``python -m mia_lib.data NAME ...`` fetches, ``python -m mia_lib.data --list`` shows what is here.
+``digits`` and ``synthetic-purchase`` need nothing. Every other data set is fetched from its
+official address on first use and kept as ``NAME.npz`` in the folder that the environment variable
+``MIA_DATA`` names, else in the user's cache folder; the files it was made of stay in ``downloads``
+beside it and may be deleted. On the command line: ``python -m mia_lib.data NAME ...`` fetches,
+``python -m mia_lib.data --list`` shows what is here.
 """
 
 import numpy as np
@@ -34,7 +35,9 @@ def _digits():
     from sklearn.datasets import load_digits
 
     digits = load_digits()
-    return Dataset((digits.images / 16).astype(np.float32), digits.target.astype(np.int64), "digits")
+    return Dataset(
+        (digits.images / 16).astype(np.float32), digits.target.astype(np.int64), "digits"
+    )
 
 
 def synthetic_purchase(n=20_000, rng=None, **options):
@@ -47,12 +50,14 @@ def synthetic_purchase(n=20_000, rng=None, **options):
     rng : numpy.random.Generator, optional
         Draws the mixture first, then the records. None means fresh entropy.
     **options
-        As in `purchase_mixture`: n_features=600, n_classes=100, n_components=4, class_spread, component_spread.
+        As in `purchase_mixture`: n_features=600, n_classes=100, n_components=4, class_spread,
+        component_spread.
 
     Returns
     -------
     Dataset
-        x (n, d) uint8 of 0 and 1, y (n,); ``extra["mixture"]`` is the `BernoulliMixture` that they came from.
+        x (n, d) uint8 of 0 and 1, y (n,); ``extra["mixture"]`` is the `BernoulliMixture` that they
+        came from.
 
     Raises
     ------
@@ -75,7 +80,10 @@ def synthetic_purchase(n=20_000, rng=None, **options):
 
 
 # The draw that goes by this name is always the same one.
-_EMBEDDED = {"digits": _digits, "synthetic-purchase": lambda: synthetic_purchase(rng=np.random.default_rng(100))}
+_EMBEDDED = {
+    "digits": _digits,
+    "synthetic-purchase": lambda: synthetic_purchase(rng=np.random.default_rng(100)),
+}
 
 
 def names(texts=True):
@@ -97,7 +105,10 @@ def names(texts=True):
     >>> sorted(set(names()) - set(names(texts=False)))
     ['imdb', 'wikitext103']
     """
-    return (*_EMBEDDED, *(name for name, original in ORIGINALS.items() if texts or "text" not in original.arrays))
+    return (
+        *_EMBEDDED,
+        *(name for name, original in ORIGINALS.items() if texts or "text" not in original.arrays),
+    )
 
 
 def splits(name):
@@ -143,19 +154,19 @@ def load(name, split=None):
     name : str
         One of the names below.
     split : {None, "train", "test"}
-        None gives all rows, the official training rows first. A split only where an official one exists; ``cinic10``
-        has "valid" too.
+        None gives all rows, the official training rows first. A split only where an official one
+        exists; ``cinic10`` has "valid" too.
 
     Returns
     -------
     Dataset
         With n rows of:
 
-        ======================= ============================================== ======= =======================
-        name                    x                                              classes extra
-        ======================= ============================================== ======= =======================
-        digits                  (1797, 8, 8) float32 in [0, 1]                 10
-        synthetic-purchase      (20000, 600) uint8 of 0 and 1                  100     mixture
+        ======================= ============================================== =======
+        ======================= name                    x
+        classes extra ======================= ============================================== =======
+        ======================= digits                  (1797, 8, 8) float32 in [0, 1]
+        10 synthetic-purchase      (20000, 600) uint8 of 0 and 1                  100     mixture
         mnist (split)           (70000, 28, 28) uint8                          10
         cifar10 (split)         (60000, 32, 32, 3) uint8                       10      approximate
         cifar100 (split)        (60000, 32, 32, 3) uint8                       100
@@ -168,32 +179,37 @@ def load(name, split=None):
         purchase100             (197324, 600) uint8 of 0 and 1                 100
         texas100                (67330, 6169) uint8 of 0 and 1                 100
         location30              (5010, 446) uint8 of 0 and 1                   30
-        song-mittal-location30  (2000, 30) float32, the target's probabilities 30      target_*, shadow_*
-        ======================= ============================================== ======= =======================
+        song-mittal-location30  (2000, 30) float32, the target's probabilities 30      target_*,
+        shadow_* ======================= ============================================== =======
+        =======================
 
-        ``mixture``: the `BernoulliMixture` of the records. ``approximate``: rows of x whose pixels come from a lossy
-        copy, none where the official archive was fetched. ``from_cifar10``, ``is_test``: (n,) bool. ``article``: (n,)
-        the running number of the article that a paragraph stands in. ``lesion``: (n,) the lesion that a picture shows;
-        one lesion has several pictures, so split by it. The predictions published by Song and Mittal: for both roles
-        ``undefended`` (the output that is also x), ``memguard``, ``y``, ``member`` and ``row``, the row in location30.
+        ``mixture``: the `BernoulliMixture` of the records. ``approximate``: rows of x whose pixels
+        come from a lossy copy, none where the official archive was fetched. ``from_cifar10``,
+        ``is_test``: (n,) bool. ``article``: (n,) the running number of the article that a paragraph
+        stands in. ``lesion``: (n,) the lesion that a picture shows; one lesion has several
+        pictures, so split by it. The predictions published by Song and Mittal: for both roles
+        ``undefended`` (the output that is also x), ``memguard``, ``y``, ``member`` and ``row``, the
+        row in location30.
 
     Raises
     ------
     ValueError
         An unknown name, or a split where no official one exists.
     DataError
-        No network, a damaged file, a wrong checksum: names the file, what was expected and where to put it by hand.
+        No network, a damaged file, a wrong checksum: names the file, what was expected and where to
+        put it by hand.
 
     Notes
     -----
-    Classes of ``cinic10`` are those of cifar10; of ``skin-lesions`` akiec, bcc, bkl, df, mel, nv, vasc. Pictures of
-    skin-lesions are the central square of each image, at 64 by 64.
+    Classes of ``cinic10`` are those of cifar10; of ``skin-lesions`` akiec, bcc, bkl, df, mel, nv,
+    vasc. Pictures of skin-lesions are the central square of each image, at 64 by 64.
 
-    ``wikitext103`` (Merity et al. 2016) has the paragraphs of the training part in their order, without headings, its
-    rare words as ``<unk>``; it has no classes, y is 0. ``imagenet32`` is ImageNet at 32 by 32 (Chrabaszcz et al. 2017),
-    its validation part as "test", classes in the order of its files, which is not that of other copies of ImageNet.
-    Its two archives have 3.7 GB, the arrays 4.1 GB; where the site asks for a login, fetch them by hand.
-    Taught in book/membership_game.ipynb.
+    ``wikitext103`` (Merity et al. 2016) has the paragraphs of the training part in their order,
+    without headings, its rare words as ``<unk>``; it has no classes, y is 0. ``imagenet32`` is
+    ImageNet at 32 by 32 (Chrabaszcz et al. 2017), its validation part as "test", classes in the
+    order of its files, which is not that of other copies of ImageNet. Its two archives have 3.7 GB,
+    the arrays 4.1 GB; where the site asks for a login, fetch them by hand. Taught in
+    book/membership_game.ipynb.
 
     Examples
     --------
@@ -203,7 +219,9 @@ def load(name, split=None):
     """
     known = splits(name)
     if split is not None and split not in known:
-        expected = "None or " + ", ".join(map(repr, known)) if known else "None: it has no official split"
+        expected = (
+            "None or " + ", ".join(map(repr, known)) if known else "None: it has no official split"
+        )
         checks.fail("split", repr(split), f"for {name} {expected}")
     if name in _EMBEDDED:
         return _EMBEDDED[name]()
@@ -222,8 +240,13 @@ def load(name, split=None):
 
 
 def _texts(name, joined, n):
-    """The n texts that a zero byte each keeps apart; none of UTF-8's longer characters holds one."""
+    """The n texts that a zero byte each keeps apart; none of UTF-8's longer characters holds
+    one.
+    """
     texts = [text.decode("utf-8", errors="replace") for text in joined.tobytes().split(b"\0")]
     if len(texts) != n:
-        raise DataError(f"{name}: found {len(texts)} texts for {n} labels, expected one each. Remove {status(name)}")
+        raise DataError(
+            f"{name}: found {len(texts)} texts for {n} labels, expected one each. Remove "
+            f"{status(name)}"
+        )
     return texts

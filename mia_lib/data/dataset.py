@@ -12,8 +12,9 @@ class Dataset:
     Parameters
     ----------
     x : ndarray (n, ...) or list of str
-        The records: uint8 images (n, height, width) or (n, height, width, 3), binary uint8 records (n, d), float32 for
-        ``digits``, and one string per review for ``imdb``, per paragraph for ``wikitext103``.
+        The records: uint8 images (n, height, width) or (n, height, width, 3), binary uint8 records
+        (n, d), float32 for ``digits``, and one string per review for ``imdb``, per paragraph for
+        ``wikitext103``.
     y : ndarray (n,) of int64
         Labels 0 ... K - 1.
     name : str

@@ -1,4 +1,6 @@
-"""Getting files: download, verify, read archives, keep parsed arrays. Nothing is unpickled or unpacked to disk."""
+"""Getting files: download, verify, read archives, keep parsed arrays. Nothing is unpickled or
+unpacked to disk.
+"""
 
 import gzip
 import hashlib
@@ -21,11 +23,21 @@ import pooch
 from mia_lib import progress
 
 # What a damaged archive, image or array file makes its reader raise.
-BROKEN = (OSError, EOFError, ValueError, KeyError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
+BROKEN = (
+    OSError,
+    EOFError,
+    ValueError,
+    KeyError,
+    zlib.error,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+)
 
 
 class DataError(RuntimeError):
-    """A data set that could not be had: names the file, what was expected and where to put it by hand.
+    """A data set that could not be had: names the file, what was expected and where to put it by
+    hand.
 
     Taught in book/membership_game.ipynb.
 
@@ -39,9 +51,11 @@ class DataError(RuntimeError):
 
 @dataclass(frozen=True)
 class Source:
-    """One file at its official address. ``said_by`` names where the digest comes from; no digest: unverified.
+    """One file at its official address. ``said_by`` names where the digest comes from; no digest:
+    unverified.
 
-    ``algorithm`` is a name that hashlib knows, or "git-blob": the id that git gives to a file's content.
+    ``algorithm`` is a name that hashlib knows, or "git-blob": the id that git gives to a file's
+    content.
     """
 
     file: str
@@ -51,11 +65,16 @@ class Source:
     said_by: str = ""
 
     def expected(self):
-        return f"{self.algorithm} {self.digest} ({self.said_by})" if self.digest else "the complete file"
+        return (
+            f"{self.algorithm} {self.digest} ({self.said_by})"
+            if self.digest
+            else "the complete file"
+        )
 
 
 def folder():
-    """The folder of parsed arrays: what the environment variable MIA_DATA names, else the user's cache folder.
+    """The folder of parsed arrays: what the environment variable MIA_DATA names, else the user's
+    cache folder.
 
     Taught in book/membership_game.ipynb.
     """
@@ -87,7 +106,9 @@ class _Transfer:
         self.bar.update(self.done // 1_000_000 - before // 1_000_000)
 
     def reset(self):
-        """Pooch sets its count back at the end and reports the whole; what was shown needs no second time."""
+        """Pooch sets its count back at the end and reports the whole; what was shown needs no
+        second time.
+        """
 
     def close(self):
         if self.bar is not None:
@@ -97,8 +118,8 @@ class _Transfer:
 def fetch(source, downloads):
     """The path of a source's file, downloaded if it is not there yet.
 
-    The file gets its name only when it is complete and its checksum is right. A file that is there already is verified
-    again and never overwritten.
+    The file gets its name only when it is complete and its checksum is right. A file that is there
+    already is verified again and never overwritten.
 
     Raises
     ------
@@ -119,7 +140,9 @@ def fetch(source, downloads):
         _verify(source, part, path)
         os.replace(part, path)
     except OSError as error:  # requests' own errors are OSErrors, a full or a read-only disk too
-        raise DataError(f"{source.file} could not be downloaded from {source.url}: {error}. {by_hand}") from error
+        raise DataError(
+            f"{source.file} could not be downloaded from {source.url}: {error}. {by_hand}"
+        ) from error
     finally:
         part.unlink(missing_ok=True)
     return path
@@ -138,15 +161,20 @@ def _verify(source, path, destination):
 
 
 def safe_name(name, path):
-    """A member's path without a leading "./"; DataError where it would leave the folder it is unpacked to."""
+    """A member's path without a leading "./"; DataError where it would leave the folder it is
+    unpacked to.
+    """
     parts = re.split(r"[/\\]", name)
     if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name) or ".." in parts:
-        raise DataError(f"{path}: member {name!r} leaves the folder, expected only paths inside it", path)
+        raise DataError(
+            f"{path}: member {name!r} leaves the folder, expected only paths inside it", path
+        )
     return "/".join(part for part in parts if part not in ("", "."))
 
 
 def members(path, wanted):
-    """Read the members of a .tar.gz or .zip file in their order, without unpacking anything to disk.
+    """Read the members of a .tar.gz or .zip file in their order, without unpacking anything to
+    disk.
 
     Parameters
     ----------
@@ -162,21 +190,27 @@ def members(path, wanted):
     Raises
     ------
     DataError
-        A damaged archive; any member, wanted or not, that is a link, a device, or whose path leaves the folder.
+        A damaged archive; any member, wanted or not, that is a link, a device, or whose path leaves
+        the folder.
     """
     try:
         yield from (_zip_members if path.suffix == ".zip" else _tar_members)(path, wanted)
     except BROKEN as error:
-        raise DataError(f"{path} is damaged or incomplete ({error}), expected a whole archive", path) from error
+        raise DataError(
+            f"{path} is damaged or incomplete ({error}), expected a whole archive", path
+        ) from error
 
 
 def _tar_members(path, wanted):
-    # gzip notices a truncated file; tarfile's own decompression takes a cut between two members for the end.
+    # gzip notices a truncated file; tarfile's own decompression takes a cut between two members for
+    # the end.
     with gzip.open(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
             name = safe_name(member.name, path)
             if not (member.isfile() or member.isdir()):
-                raise DataError(f"{path}: member {name!r} is a link or a device, expected plain files", path)
+                raise DataError(
+                    f"{path}: member {name!r} is a link or a device, expected plain files", path
+                )
             if member.isfile() and wanted(name):
                 yield name, archive.extractfile(member).read()
 
@@ -192,21 +226,29 @@ def _zip_members(path, wanted):
 
 
 def named_members(path, names):
-    """The bytes of the members of those names, in their order; DataError where one is not in the archive."""
+    """The bytes of the members of those names, in their order; DataError where one is not in the
+    archive.
+    """
     found = dict(members(path, lambda name: name in names))
     missing = [name for name in names if name not in found]
     if missing:
-        raise DataError(f"{path} has no member {', '.join(map(repr, missing))}, expected {', '.join(names)}", path)
+        raise DataError(
+            f"{path} has no member {', '.join(map(repr, missing))}, expected {', '.join(names)}",
+            path,
+        )
     return [found[name] for name in names]
 
 
 def read_npz(path, names, content=None):
-    """Arrays of an .npz file by name, without unpickling; DataError where it is damaged or one is missing.
+    """Arrays of an .npz file by name, without unpickling; DataError where it is damaged or one is
+    missing.
 
     ``content`` holds the file's bytes where it is a member of the archive at `path`.
     """
     try:
-        with np.load(path if content is None else io.BytesIO(content), allow_pickle=False) as archive:
+        with np.load(
+            path if content is None else io.BytesIO(content), allow_pickle=False
+        ) as archive:
             return {name: archive[name] for name in names}
     except BROKEN as error:
         wanted = ", ".join(names)

@@ -1,4 +1,6 @@
-"""Records that do not belong: what an experiment inserts into a data set to see whether it is noticed."""
+"""Records that do not belong: what an experiment inserts into a data set to see whether it is
+noticed.
+"""
 
 import numpy as np
 
@@ -8,14 +10,16 @@ KINDS = ("ordinary", "perturbed", "inverted", "mislabelled", "noise")
 
 
 def foreign(kind, x, y, n_classes, rng=None, share=0.1):
-    """Turn ordinary records into out-of-distribution ones (after Carlini et al. 2022, section VII-B).
+    """Turn ordinary records into out-of-distribution ones (after Carlini et al. 2022, section
+    VII-B).
 
     Parameters
     ----------
     kind : str
-        "ordinary": as they are. "perturbed": a share of the features is taken from other records, the label stays.
-        "inverted": large values become small ones and the reverse, the label stays. "mislabelled": a random wrong label.
-        "noise": every feature is a value drawn from all values of these records, and the label is random.
+        "ordinary": as they are. "perturbed": a share of the features is taken from other records,
+        the label stays. "inverted": large values become small ones and the reverse, the label
+        stays. "mislabelled": a random wrong label. "noise": every feature is a value drawn from all
+        values of these records, and the label is random.
     x : array (n, ...)
         Records of numbers, at least two.
     y : int array (n,)
@@ -35,7 +39,8 @@ def foreign(kind, x, y, n_classes, rng=None, share=0.1):
     Raises
     ------
     ValueError
-        An unknown kind, fewer than two records or classes, labels that do not fit, a share outside (0, 1].
+        An unknown kind, fewer than two records or classes, labels that do not fit, a share outside
+        (0, 1].
 
     Notes
     -----
@@ -50,7 +55,11 @@ def foreign(kind, x, y, n_classes, rng=None, share=0.1):
     checks.choice("kind", kind, KINDS)
     x = np.asarray(x)
     if x.dtype.kind not in "fiu" or x.ndim < 2 or len(x) < 2:
-        checks.fail("x", f"an array of dtype {x.dtype} and shape {x.shape}", "at least two records of numbers")
+        checks.fail(
+            "x",
+            f"an array of dtype {x.dtype} and shape {x.shape}",
+            "at least two records of numbers",
+        )
     n_classes = checks.integer("n_classes", n_classes, 2)
     y = checks.labels("y", y, len(x), n_classes)
     share = checks.number("share", share, 0, 1, open_low=True)

@@ -1,4 +1,6 @@
-"""The fetched data sets: where their official files are, what their arrays look like, and the official splits."""
+"""The fetched data sets: where their official files are, what their arrays look like, and the
+official splits.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +12,7 @@ from mia_lib.data.files import DataError, Source
 _PRIVACY_TRUST = "https://raw.githubusercontent.com/privacytrustlab/datasets"
 _LOCATION_COMMIT = "169de9de00de049dd2e571cf7279e64698ac046a"
 _MEMGUARD_COMMIT = "defb9cb9731009b9ae8cb70cf439252bd7225822"
-_MEMGUARD = (
-    f"https://raw.githubusercontent.com/inspire-group/membership-inference-evaluation/{_MEMGUARD_COMMIT}/MemGuard"
-)
+_MEMGUARD = f"https://raw.githubusercontent.com/inspire-group/membership-inference-evaluation/{_MEMGUARD_COMMIT}/MemGuard"
 _ISIC = "https://isic-challenge-data.s3.amazonaws.com/2018"
 _IMAGENET = "https://image-net.org/data/downsample"
 _RESIZED = "tensorflow_datasets/datasets/imagenet_resized/checksums.tsv"
@@ -57,7 +57,13 @@ _SOURCES = {
         )
     ],
     "imagenet32": [
-        Source(f"Imagenet32_{part}_npz.zip", f"{_IMAGENET}/Imagenet32_{part}_npz.zip", "sha256", digest, _RESIZED)
+        Source(
+            f"Imagenet32_{part}_npz.zip",
+            f"{_IMAGENET}/Imagenet32_{part}_npz.zip",
+            "sha256",
+            digest,
+            _RESIZED,
+        )
         for part, digest in (
             ("train", "94226337ecc1b0309d9fcd0167127aaadc931587035fbcb53925235edbaec4fc"),
             ("val", "013990e6dec1237dcd1f9beadbab81ead6604cc119af5cacbfb59ae28148377a"),
@@ -89,7 +95,13 @@ _SOURCES = {
     "song-mittal-location30": [
         _LOCATION,
         *(
-            Source(f"song-mittal_{Path(path).name}", f"{_MEMGUARD}/{path}", "sha256", digest, _AT_COMMIT)
+            Source(
+                f"song-mittal_{Path(path).name}",
+                f"{_MEMGUARD}/{path}",
+                "sha256",
+                digest,
+                _AT_COMMIT,
+            )
             for path, digest in (
                 (
                     "data/location/shuffle_index.npz",
@@ -113,8 +125,9 @@ _SOURCES = {
 class Original:
     """A fetched data set: how its arrays are made, and what they must look like.
 
-    ``parse`` takes the paths of the set's sources, in their order; where torchvision fetches, the downloads folder.
-    ``arrays`` gives dtype and shape by name, None for any length. ``splits`` gives first row and end of each.
+    ``parse`` takes the paths of the set's sources, in their order; where torchvision fetches, the
+    downloads folder. ``arrays`` gives dtype and shape by name, None for any length. ``splits``
+    gives first row and end of each.
     """
 
     parse: Callable
@@ -193,17 +206,25 @@ ORIGINALS = {
 
 
 def check(name, arrays, where):
-    """Raise DataError unless the arrays have the dtypes and shapes of the data set, and labels in range."""
+    """Raise DataError unless the arrays have the dtypes and shapes of the data set, and labels in
+    range.
+    """
     original = ORIGINALS[name]
     for key, (dtype, shape) in original.arrays.items():
         array = arrays[key]
-        fits = len(shape) == array.ndim and all(want in (None, got) for want, got in zip(shape, array.shape))
+        fits = len(shape) == array.ndim and all(
+            want in (None, got) for want, got in zip(shape, array.shape)
+        )
         if array.dtype != dtype or not fits:
-            raise DataError(f"{where}: found {key} {array.dtype} {array.shape}, expected {describe(name)}")
+            raise DataError(
+                f"{where}: found {key} {array.dtype} {array.shape}, expected {describe(name)}"
+            )
         if key == "y" or key.endswith("_y"):
             if array.min() < 0 or array.max() >= original.classes:
                 found = f"{array.min()} ... {array.max()}"
-                raise DataError(f"{where}: found labels {found} in {key}, expected 0 ... {original.classes - 1}")
+                raise DataError(
+                    f"{where}: found labels {found} in {key}, expected 0 ... {original.classes - 1}"
+                )
 
 
 def describe(name):
@@ -216,12 +237,14 @@ def describe(name):
 
 
 def arrays(name):
-    """The arrays of a fetched data set: from NAME.npz if it is there, else fetched, parsed, checked and kept there.
+    """The arrays of a fetched data set: from NAME.npz if it is there, else fetched, parsed, checked
+    and kept there.
 
     Raises
     ------
     DataError
-        NAME.npz is damaged; or a file of the data set cannot be fetched, is damaged or is not what was expected.
+        NAME.npz is damaged; or a file of the data set cannot be fetched, is damaged or is not what
+        was expected.
     """
     cached = files.folder() / f"{name}.npz"
     if cached.exists():
@@ -236,7 +259,9 @@ def arrays(name):
             check(name, out, f"the files of {name} in {downloads}")
         files.write_npz(cached, out)
     except (DataError, OSError) as error:
-        raise DataError(f"{name}: {error}. Or put the arrays by hand at {cached}: {describe(name)}") from error
+        raise DataError(
+            f"{name}: {error}. Or put the arrays by hand at {cached}: {describe(name)}"
+        ) from error
     return out
 
 
@@ -253,7 +278,9 @@ def _cached(name, path):
 
 
 def _parsed(name, sources, paths):
-    """Parse and check. A file without a checksum that proves damaged is set aside, so that it is fetched anew."""
+    """Parse and check. A file without a checksum that proves damaged is set aside, so that it is
+    fetched anew.
+    """
     try:
         out = ORIGINALS[name].parse(*paths)
         check(name, out, ", ".join(map(str, paths)))
@@ -265,5 +292,7 @@ def _parsed(name, sources, paths):
                 aside.append(path.rename(path.with_name(path.name + ".broken")))
         if aside:
             names = ", ".join(map(str, aside))
-            raise DataError(f"{error}. Set aside as {names}; put a good one at {paths[0].parent} by hand") from error
+            raise DataError(
+                f"{error}. Set aside as {names}; put a good one at {paths[0].parent} by hand"
+            ) from error
         raise

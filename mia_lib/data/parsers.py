@@ -1,4 +1,6 @@
-"""From the official files to arrays, one function per data set; the arguments are the paths of its files."""
+"""From the official files to arrays, one function per data set; the arguments are the paths of its
+files.
+"""
 
 import csv
 import http.client
@@ -11,14 +13,26 @@ from mia_lib import progress
 from mia_lib.data import files
 from mia_lib.data.files import DataError
 
-_OBJECTS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+_OBJECTS = (
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
+)
 _LESIONS = ("AKIEC", "BCC", "BKL", "DF", "MEL", "NV", "VASC")
 
 
 def _torchvision(root, home, official, build, parts):
     """One torchvision data set for each of its parts, fetched and verified by torchvision.
 
-    ``official`` holds (file, md5) pairs and ``home`` is the folder where torchvision looks for them.
+    ``official`` holds (file, md5) pairs and ``home`` is the folder where torchvision looks for
+    them.
     """
     try:
         return [build(str(root), part) for part in parts]
@@ -34,12 +48,17 @@ def _torchvision(root, home, official, build, parts):
 def mnist(downloads):
     from torchvision.datasets import MNIST
 
-    # torchvision takes an unpacked file for whole because it exists. Where the verified archive is there, unpack again.
+    # torchvision takes an unpacked file for whole because it exists. Where the verified archive is
+    # there, unpack again.
     home = downloads / "MNIST" / "raw"
     for archive in home.glob("*-ubyte.gz"):
         archive.with_suffix("").unlink(missing_ok=True)
     parts = _torchvision(
-        downloads, home, MNIST.resources, lambda root, train: MNIST(root, train=train, download=True), (True, False)
+        downloads,
+        home,
+        MNIST.resources,
+        lambda root, train: MNIST(root, train=train, download=True),
+        (True, False),
     )
     x = np.concatenate([part.data.numpy() for part in parts])
     return {"x": x, "y": np.concatenate([part.targets.numpy() for part in parts])}
@@ -51,7 +70,11 @@ def cifar(downloads, kind):
     build = getattr(datasets, kind)
     official = [(build.filename, build.tgz_md5)]
     parts = _torchvision(
-        downloads, downloads, official, lambda root, train: build(root, train=train, download=True), (True, False)
+        downloads,
+        downloads,
+        official,
+        lambda root, train: build(root, train=train, download=True),
+        (True, False),
     )
     y = np.concatenate([np.asarray(part.targets, dtype=np.int64) for part in parts])
     return {"x": np.concatenate([part.data for part in parts]), "y": y}
@@ -67,7 +90,11 @@ def svhn(downloads):
     splits = ("train", "test")
     official = [SVHN.split_list[split][1:] for split in splits]
     parts = _torchvision(
-        downloads, downloads, official, lambda root, split: SVHN(root, split=split, download=True), splits
+        downloads,
+        downloads,
+        official,
+        lambda root, split: SVHN(root, split=split, download=True),
+        splits,
     )
     x = np.concatenate([part.data.transpose(0, 2, 3, 1) for part in parts])
     return {"x": x, "y": np.concatenate([part.labels for part in parts])}
@@ -79,17 +106,23 @@ def _pixels(content, path, name):
     try:
         return Image.open(io.BytesIO(content)).convert("RGB")
     except (SyntaxError, *files.BROKEN) as error:  # Pillow's word for a broken PNG chunk
-        raise DataError(f"{path}: image {name!r} cannot be read ({error}), expected a whole image", path) from error
+        raise DataError(
+            f"{path}: image {name!r} cannot be read ({error}), expected a whole image", path
+        ) from error
 
 
 def cinic10(path):
     part_of = {"train": 0, "valid": 1, "test": 2}
-    is_image = re.compile(rf"(?:{'|'.join(part_of)})/(?:{'|'.join(_OBJECTS)})/[^/.][^/]*\.png").fullmatch
+    is_image = re.compile(
+        rf"(?:{'|'.join(part_of)})/(?:{'|'.join(_OBJECTS)})/[^/.][^/]*\.png"
+    ).fullmatch
     # Sorted by part, class and file name, because an archive's own order is nobody's promise.
     images = {}
     for name, content in progress.bar(files.members(path, is_image), "images read"):
         part, label, file = name.split("/")
-        images[part_of[part], _OBJECTS.index(label), file] = np.asarray(_pixels(content, path, name))
+        images[part_of[part], _OBJECTS.index(label), file] = np.asarray(
+            _pixels(content, path, name)
+        )
     keys = sorted(images)
     return {
         "x": _stack([images.pop(key) for key in keys], path),
@@ -101,7 +134,9 @@ def cinic10(path):
 def _stack(images, path):
     if len({image.shape for image in images}) != 1:
         shapes = sorted({image.shape for image in images})
-        raise DataError(f"{path} holds images of shapes {shapes}, expected images of one shape", path)
+        raise DataError(
+            f"{path} holds images of shapes {shapes}, expected images of one shape", path
+        )
     return np.stack(images)
 
 
@@ -139,7 +174,10 @@ def wikitext103(path):
         if level or not line:
             continue
         if not n_articles:
-            raise DataError(f"{path}: {member} begins with {line[:40]!r}, expected an article's ' = Title = '", path)
+            raise DataError(
+                f"{path}: {member} begins with {line[:40]!r}, expected an article's ' = Title = '",
+                path,
+            )
         paragraphs.append(line)
         article.append(n_articles - 1)
     if not paragraphs:
@@ -153,18 +191,29 @@ def wikitext103(path):
 
 def _imagenet_batch(path, name):
     """Images (k, 3072), all red values first, then green, then blue, and labels (k,) from 1."""
-    found = [content for _, content in files.members(path, re.compile(rf"(?:.*/)?{name}\.npz").fullmatch)]
+    found = [
+        content for _, content in files.members(path, re.compile(rf"(?:.*/)?{name}\.npz").fullmatch)
+    ]
     if len(found) != 1:
         raise DataError(f"{path} has {len(found)} members {name}.npz, expected one", path)
     data, labels = files.read_npz(path, ["data", "labels"], found[0]).values()
-    if data.dtype != np.uint8 or data.shape[1:] != (3072,) or labels.shape != data.shape[:1] or labels.dtype.kind not in "iu":
+    if (
+        data.dtype != np.uint8
+        or data.shape[1:] != (3072,)
+        or labels.shape != data.shape[:1]
+        or labels.dtype.kind not in "iu"
+    ):
         shapes = f"data {data.dtype} {data.shape} and labels {labels.dtype} {labels.shape}"
-        raise DataError(f"{path}: {name}.npz holds {shapes}, expected data uint8 (k, 3072) and k whole labels", path)
+        raise DataError(
+            f"{path}: {name}.npz holds {shapes}, expected data uint8 (k, 3072) and k whole labels",
+            path,
+        )
     return data, labels
 
 
 def imagenet32(train_path, val_path, splits):
-    # One array of the known size is filled batch by batch: the set is 4 GB, and a second copy is nowhere made.
+    # One array of the known size is filled batch by batch: the set is 4 GB, and a second copy is
+    # nowhere made.
     n = splits["test"][1]
     x, y = np.empty((n, 32, 32, 3), dtype=np.uint8), np.empty(n, dtype=np.int64)
     train_names = [f"train_data_batch_{number}" for number in range(1, 11)]
@@ -199,12 +248,18 @@ def skin_lesions(groups_path, labels_path, images_path):
     is_image = re.compile(r"(?:.*/)?(ISIC_[0-9]+)\.jpg").fullmatch
     labels_name = "ISIC2018_Task3_Training_GroundTruth/ISIC2018_Task3_Training_GroundTruth.csv"
     try:
-        groups = _table(groups_path.read_text(encoding="utf-8-sig"), groups_path, ("image", "lesion_id"))
+        groups = _table(
+            groups_path.read_text(encoding="utf-8-sig"), groups_path, ("image", "lesion_id")
+        )
         lesion = {row["image"]: int(row["lesion_id"].rpartition("_")[2]) for row in groups}
         labels = _table(
-            files.named_members(labels_path, [labels_name])[0].decode("utf-8-sig"), labels_path, ("image", *_LESIONS)
+            files.named_members(labels_path, [labels_name])[0].decode("utf-8-sig"),
+            labels_path,
+            ("image", *_LESIONS),
         )
-        label = {row["image"]: int(np.argmax([float(row[kind]) for kind in _LESIONS])) for row in labels}
+        label = {
+            row["image"]: int(np.argmax([float(row[kind]) for kind in _LESIONS])) for row in labels
+        }
     except ValueError as error:
         raise DataError(
             f"{groups_path} or {labels_path}: {error}, expected the official tables", groups_path
@@ -214,7 +269,8 @@ def skin_lesions(groups_path, labels_path, images_path):
         key = is_image(name)[1]
         if key not in lesion or key not in label:
             raise DataError(
-                f"{images_path}: image {key} is in no row of the tables, expected one row each", images_path
+                f"{images_path}: image {key} is in no row of the tables, expected one row each",
+                images_path,
             )
         full = _pixels(content, images_path, name)
         side = min(full.size)
@@ -235,17 +291,27 @@ def _binary_rows(text, path):
     width = text.index(b"\n") + 1
     raw = np.frombuffer(text, dtype=np.uint8)
     if width % 2 or raw.size % width:
-        raise DataError(f"{path} holds rows of different lengths, expected a table of zeros and ones", path)
+        raise DataError(
+            f"{path} holds rows of different lengths, expected a table of zeros and ones", path
+        )
     raw = raw.reshape(-1, width)
     x, separators = raw[:, ::2] - np.uint8(ord("0")), raw[:, 1::2]
-    if x.max() > 1 or (separators[:, :-1] != ord(",")).any() or (separators[:, -1] != ord("\n")).any():
-        raise DataError(f"{path} holds something else, expected rows of as many zeros and ones", path)
+    if (
+        x.max() > 1
+        or (separators[:, :-1] != ord(",")).any()
+        or (separators[:, -1] != ord("\n")).any()
+    ):
+        raise DataError(
+            f"{path} holds something else, expected rows of as many zeros and ones", path
+        )
     return x
 
 
 def _label_column(fields, path):
     try:
-        return np.array([int(field) for field in fields], dtype=np.int64) - 1  # the files count classes from 1
+        return (
+            np.array([int(field) for field in fields], dtype=np.int64) - 1
+        )  # the files count classes from 1
     except ValueError as error:
         raise DataError(f"{path}: {error}, expected a whole number as label", path) from error
 
@@ -270,7 +336,8 @@ def texas100(path):
     return {"x": _binary_rows(features, path), "y": _label_column(labels.split(), path)}
 
 
-# Which places of the authors' permutation hold the records of each role (MemGuard/config.ini in their repository).
+# Which places of the authors' permutation hold the records of each role (MemGuard/config.ini in
+# their repository).
 _ROLES = {"target": ((0, 1000), (2000, 3000)), "shadow": ((3000, 3500), (4000, 4500))}
 
 
@@ -285,5 +352,8 @@ def song_mittal_location30(location, index, target, shadow):
         out[f"{role}_y"] = y[rows].astype(np.uint8)
         out[f"{role}_member"] = np.arange(len(rows)) < len(members)
         out[f"{role}_row"] = rows
-        out[f"{role}_undefended"], out[f"{role}_memguard"] = outputs["tc_output"], outputs["defense_output"]
+        out[f"{role}_undefended"], out[f"{role}_memguard"] = (
+            outputs["tc_output"],
+            outputs["defense_output"],
+        )
     return out

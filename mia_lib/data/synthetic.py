@@ -7,12 +7,14 @@ from scipy.special import logsumexp
 
 from mia_lib import checks
 
-_CHUNK = 4096  # rows at a time: the (rows, classes, components) terms of 200,000 records would not fit in memory
+# rows at a time: the (rows, classes, components) terms of 200,000 records would not fit in memory
+_CHUNK = 4096
 
 
 @dataclass(frozen=True)
 class BernoulliMixture:
-    """K classes of binary records, each class a mixture of M products of d independent Bernoulli variables.
+    """K classes of binary records, each class a mixture of M products of d independent Bernoulli
+    variables.
 
     Parameters
     ----------
@@ -26,12 +28,13 @@ class BernoulliMixture:
     Raises
     ------
     ValueError
-        Shapes that do not fit, weights that are not positive or do not sum to one, a rate outside (0, 1).
+        Shapes that do not fit, weights that are not positive or do not sum to one, a rate outside
+        (0, 1).
 
     Notes
     -----
-    p(x | y = c) = sum_m w_cm prod_j r_cmj^x_j (1 - r_cmj)^(1 - x_j). Everything is computed in log space.
-    Taught in book/metric_attacks.ipynb.
+    p(x | y = c) = sum_m w_cm prod_j r_cmj^x_j (1 - r_cmj)^(1 - x_j). Everything is computed in log
+    space. Taught in book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -48,14 +51,29 @@ class BernoulliMixture:
         rates = checks.real_array("rates", self.rates, ndim=3)
         n_classes, n_components, _ = rates.shape
         classes = checks.real_array("class_weights", self.class_weights, shape=(n_classes,))
-        components = checks.real_array("component_weights", self.component_weights, shape=(n_classes, n_components))
+        components = checks.real_array(
+            "component_weights", self.component_weights, shape=(n_classes, n_components)
+        )
         if rates.min() <= 0 or rates.max() >= 1:
-            checks.fail("rates", f"values from {rates.min():g} to {rates.max():g}", "values strictly between 0 and 1")
+            checks.fail(
+                "rates",
+                f"values from {rates.min():g} to {rates.max():g}",
+                "values strictly between 0 and 1",
+            )
         for name, weights in (("class_weights", classes), ("component_weights", components)):
             if weights.min() <= 0 or np.abs(weights.sum(axis=-1) - 1).max() > 1e-9:
-                checks.fail(name, "weights that are not positive or do not sum to one", "positive weights summing to 1")
-        # The dataclass is frozen; this is the one place that replaces what came in by checked float64 arrays.
-        for name, value in (("class_weights", classes), ("component_weights", components), ("rates", rates)):
+                checks.fail(
+                    name,
+                    "weights that are not positive or do not sum to one",
+                    "positive weights summing to 1",
+                )
+        # The dataclass is frozen; this is the one place that replaces what came in by checked
+        # float64 arrays.
+        for name, value in (
+            ("class_weights", classes),
+            ("component_weights", components),
+            ("rates", rates),
+        ):
             object.__setattr__(self, name, value)
 
     def sample(self, n, rng=None):
@@ -99,7 +117,9 @@ class BernoulliMixture:
         out = np.empty((len(x), n_classes))
         for start in range(0, len(x), _CHUNK):
             terms = x[start : start + _CHUNK] @ slope + constant
-            out[start : start + _CHUNK] = logsumexp(terms.reshape(-1, n_classes, n_components), axis=-1)
+            out[start : start + _CHUNK] = logsumexp(
+                terms.reshape(-1, n_classes, n_components), axis=-1
+            )
         return out + np.log(self.class_weights)
 
     def log_density(self, x, y=None):
@@ -124,11 +144,15 @@ class BernoulliMixture:
         return joint - logsumexp(joint, axis=1, keepdims=True)
 
 
-def purchase_mixture(n_features=600, n_classes=100, n_components=4, class_spread=0.4, component_spread=0.8, rng=None):
-    """Draw a mixture that looks like shopping records: items with a popularity, classes and styles that differ in them.
+def purchase_mixture(
+    n_features=600, n_classes=100, n_components=4, class_spread=0.4, component_spread=0.8, rng=None
+):
+    """Draw a mixture that looks like shopping records: items with a popularity, classes and styles
+    that differ in them.
 
-    Item j has log-odds b_j ~ Normal(-1.5, 1) of being bought; class c shifts each by class_spread times a standard
-    normal variable, and each of its styles by component_spread times another. Classes and styles are equally likely.
+    Item j has log-odds b_j ~ Normal(-1.5, 1) of being bought; class c shifts each by class_spread
+    times a standard normal variable, and each of its styles by component_spread times another.
+    Classes and styles are equally likely.
 
     Parameters
     ----------
@@ -150,9 +174,10 @@ def purchase_mixture(n_features=600, n_classes=100, n_components=4, class_spread
 
     Notes
     -----
-    With the defaults about a quarter of the entries are one. The classes are separable by their true densities, but a
-    600-256-128-100 network fitted to 10,000 records reaches accuracy 1 on them and a little under 0.8 on new ones: the
-    gap that membership inference lives on. Taught in book/metric_attacks.ipynb.
+    With the defaults about a quarter of the entries are one. The classes are separable by their
+    true densities, but a 600-256-128-100 network fitted to 10,000 records reaches accuracy 1 on
+    them and a little under 0.8 on new ones: the gap that membership inference lives on. Taught in
+    book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -160,7 +185,10 @@ def purchase_mixture(n_features=600, n_classes=100, n_components=4, class_spread
     (3, 2, 5)
     """
     d = checks.integer("n_features", n_features, 1)
-    n_classes, n_components = checks.integer("n_classes", n_classes, 1), checks.integer("n_components", n_components, 1)
+    n_classes, n_components = (
+        checks.integer("n_classes", n_classes, 1),
+        checks.integer("n_components", n_components, 1),
+    )
     class_spread = checks.number("class_spread", class_spread, 0)
     component_spread = checks.number("component_spread", component_spread, 0)
     rng = checks.generator(rng)

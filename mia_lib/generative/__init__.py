@@ -1,4 +1,5 @@
-"""Generative models: GANs that are trained here, and queries of a GAN or of what it generated, one signal per example.
+"""Generative models: GANs that are trained here, and queries of a GAN or of what it generated, one
+signal per example.
 
 Taught in book/generative.ipynb.
 """
@@ -11,7 +12,13 @@ from mia_lib.generative.js import js_gan
 from mia_lib.generative.nearest import ball_radius, monte_carlo, nearest_distance, nearest_distances
 from mia_lib.generative.networks import NETWORKS, Networks, dense
 from mia_lib.generative.privgan import priv_gan
-from mia_lib.generative.queries import all_scores, discriminator_score, hybrid, max_score, mean_score
+from mia_lib.generative.queries import (
+    all_scores,
+    discriminator_score,
+    hybrid,
+    max_score,
+    mean_score,
+)
 from mia_lib.generative.reconstruction import reconstruction
 from mia_lib.generative.training import REVISION
 from mia_lib.generative.wasserstein import gradient_penalty, wgan_gp

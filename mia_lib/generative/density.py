@@ -23,10 +23,11 @@ def domias(synthetic, reference, x, method="kernel", components=10, embedding=No
     x : array (n, ...)
         Examples under attack.
     method : {"kernel", "gaussian"}
-        Densities by Gaussian kernels with Scott's bandwidth in the shape of the covariance, or by one fitted normal.
+        Densities by Gaussian kernels with Scott's bandwidth in the shape of the covariance, or by
+        one fitted normal.
     components : int
-        Densities are estimated on so many leading principal components of synthetic and reference examples together
-        (all where there are fewer columns).
+        Densities are estimated on so many leading principal components of synthetic and reference
+        examples together (all where there are fewer columns).
     embedding : callable, optional
         As for `nearest_distances`; comes before the principal components.
 
@@ -38,20 +39,22 @@ def domias(synthetic, reference, x, method="kernel", components=10, embedding=No
     Raises
     ------
     ValueError
-        Fewer synthetic or reference examples than components + 2, a set that does not vary in all components, shapes
-        that disagree, NaN.
+        Fewer synthetic or reference examples than components + 2, a set that does not vary in all
+        components, shapes that disagree, NaN.
 
     Notes
     -----
-    van Breugel et al. 2023. A distance to the synthetic set finds examples where the *population* is dense as
-    well as those that the model copied; the ratio divides the first out. Both densities change by the same factor under
-    an invertible linear map, so the ratio does not. Taught in book/generative.ipynb.
+    van Breugel et al. 2023. A distance to the synthetic set finds examples where the *population*
+    is dense as well as those that the model copied; the ratio divides the first out. Both densities
+    change by the same factor under an invertible linear map, so the ratio does not. Taught in
+    book/generative.ipynb.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> synthetic, reference = rng.normal(1, 1, (50_000, 1)), rng.normal(0, 1, (50_000, 1))
-    >>> domias(synthetic, reference, [[1.0], [2.0]], method="gaussian").round(1)  # the truth is x - 1/2
+    >>> # the truth is x - 1/2
+    >>> domias(synthetic, reference, [[1.0], [2.0]], method="gaussian").round(1)
     array([0.5, 1.5])
     """
     checks.choice("method", method, ("kernel", "gaussian"))
@@ -62,11 +65,18 @@ def domias(synthetic, reference, x, method="kernel", components=10, embedding=No
     components = min(components, examples.shape[1])
     for name, group in (("synthetic", synthetic), ("reference", reference)):
         if len(group) < components + 2:
-            checks.fail(name, f"{len(group)} examples", f"at least {components + 2} for {components} components")
-    axes = PCA(components, svd_solver="full").fit(np.concatenate([synthetic, reference]).astype(np.float64))
+            checks.fail(
+                name,
+                f"{len(group)} examples",
+                f"at least {components + 2} for {components} components",
+            )
+    axes = PCA(components, svd_solver="full").fit(
+        np.concatenate([synthetic, reference]).astype(np.float64)
+    )
     at = axes.transform(examples)
-    return (_log_density("synthetic", axes.transform(synthetic), at, method)
-            - _log_density("reference", axes.transform(reference), at, method))
+    return _log_density("synthetic", axes.transform(synthetic), at, method) - _log_density(
+        "reference", axes.transform(reference), at, method
+    )
 
 
 def _log_density(name, points, at, method):

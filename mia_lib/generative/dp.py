@@ -1,4 +1,5 @@
-"""DP-cGAN (Torkzadehmahani et al. 2019): a conditional GAN whose discriminator is trained with differential privacy.
+"""DP-cGAN (Torkzadehmahani et al. 2019): a conditional GAN whose discriminator is trained with
+differential privacy.
 
 Taught in book/generative.ipynb.
 """
@@ -13,9 +14,24 @@ from mia_lib.generative.training import Run, common, descend, steps
 
 
 def dp_cgan(
-    x, labels, *, networks="digits", n_classes=None, epochs=100, batch_size=64, learning_rate=2e-4, betas=(0.5, 0.999),
-    noise_multiplier=5.1, max_norm=1.1, delta=1e-5, real_label=1.0, checkpoints=None, folder=None, rng=None, device="cpu",
-):  # fmt: skip
+    x,
+    labels,
+    *,
+    networks="digits",
+    n_classes=None,
+    epochs=100,
+    batch_size=64,
+    learning_rate=2e-4,
+    betas=(0.5, 0.999),
+    noise_multiplier=5.1,
+    max_norm=1.1,
+    delta=1e-5,
+    real_label=1.0,
+    checkpoints=None,
+    folder=None,
+    rng=None,
+    device="cpu",
+):
     """Train a DP-cGAN.
 
     Parameters
@@ -31,11 +47,13 @@ def dp_cgan(
     epochs : int
         Each has as many steps as x fills batches, at least one.
     batch_size : int
-        B, from 1 to n: real records a step on average (each is drawn by itself with probability B/n), and generated ones.
+        B, from 1 to n: real records a step on average (each is drawn by itself with probability
+        B/n), and generated ones.
     learning_rate, betas
         Of both Adams.
     noise_multiplier : float
-        sigma, at least 0: the noise on the sum of the clipped gradients has standard deviation sigma x max_norm.
+        sigma, at least 0: the noise on the sum of the clipped gradients has standard deviation
+        sigma x max_norm.
     max_norm : float
         C, above 0: the gradient of one record, real or generated, is shortened to this length.
     delta : float
@@ -57,12 +75,14 @@ def dp_cgan(
 
     Notes
     -----
-    Clipping, noise and accounting are Opacus's. Only the discriminator sees members. One of them changes the clipped sum by at
-    most C: generated records take part in the sum but depend on members only through earlier noisy steps, and their classes
-    are drawn evenly, not from the members. So the generator costs nothing (post-processing). The sum is divided by B, not by
-    the number drawn. `Gan.losses` is not private. The noise is for experiments that can be repeated: do not deploy it where
-    an adversary may know the seed. MACE v1 appendix A.4: sigma 5.1, C 1.1. Torkzadehmahani et al. clip the mean gradients of
-    the real and of the generated batch; ours are clipped record by record, as DP-SGD asks. Taught in book/generative.ipynb.
+    Clipping, noise and accounting are Opacus's. Only the discriminator sees members. One of them
+    changes the clipped sum by at most C: generated records take part in the sum but depend on
+    members only through earlier noisy steps, and their classes are drawn evenly, not from the
+    members. So the generator costs nothing (post-processing). The sum is divided by B, not by the
+    number drawn. `Gan.losses` is not private. The noise is for experiments that can be repeated: do
+    not deploy it where an adversary may know the seed. MACE v1 appendix A.4: sigma 5.1, C 1.1.
+    Torkzadehmahani et al. clip the mean gradients of the real and of the generated batch; ours are
+    clipped record by record, as DP-SGD asks. Taught in book/generative.ipynb.
 
     Examples
     --------
@@ -83,15 +103,29 @@ def dp_cgan(
     n = len(checks.real_array("x", x, dtype=None))
     labels = checks.labels("labels", labels, n, n_classes)
     checks.integer("batch_size", batch_size, 1, n)
-    n_classes = int(labels.max()) + 1 if n_classes is None else checks.integer("n_classes", n_classes, 1)
-    settings |= {"noise_multiplier": noise_multiplier, "max_norm": max_norm, "real_label": real_label}
+    n_classes = (
+        int(labels.max()) + 1 if n_classes is None else checks.integer("n_classes", n_classes, 1)
+    )
+    settings |= {
+        "noise_multiplier": noise_multiplier,
+        "max_norm": max_norm,
+        "real_label": real_label,
+    }
     settings["labels"] = results.hash_arrays(labels)
     run = Run("DP-cGAN", x, networks, settings, folder, rng, device, n_classes)
     classes = torch.from_numpy(labels).to(run.device)
-    generator, of_generator = run.add("generator", lambda: Generator(run.of, n_classes), learning_rate, betas)
-    discriminator, plain = run.add("discriminator", lambda: Discriminator(run.of, n_classes), learning_rate, betas)
+    generator, of_generator = run.add(
+        "generator", lambda: Generator(run.of, n_classes), learning_rate, betas
+    )
+    discriminator, plain = run.add(
+        "discriminator", lambda: Discriminator(run.of, n_classes), learning_rate, betas
+    )
     of_discriminator = DPOptimizer(
-        plain, noise_multiplier=noise_multiplier, max_grad_norm=max_norm, expected_batch_size=batch_size, generator=run.draws
+        plain,
+        noise_multiplier=noise_multiplier,
+        max_grad_norm=max_norm,
+        expected_batch_size=batch_size,
+        generator=run.draws,
     )
     per_example = GradSampleModule(discriminator, loss_reduction="sum")
 
@@ -99,7 +133,9 @@ def dp_cgan(
         drawn = torch.rand(n, generator=run.draws, device=run.device) < batch_size / n
         asked = torch.randint(n_classes, (batch_size,), generator=run.draws, device=run.device)
         fake = generator(run.noise(batch_size), asked)
-        both = torch.cat([run.x[drawn], fake.detach()]).requires_grad_(True)  # a full backward hook warns without
+        both = torch.cat([run.x[drawn], fake.detach()]).requires_grad_(
+            True
+        )  # a full backward hook warns without
         target = torch.zeros(len(both), device=run.device)
         target[: len(both) - batch_size] = real_label
         per_example.enable_hooks()
@@ -116,6 +152,10 @@ def dp_cgan(
     n_steps = steps(n, batch_size)
 
     def spent(epoch):
-        return train.epsilon(noise_multiplier, batch_size / n, n_steps * epoch, delta) if epoch else 0.0
+        return (
+            train.epsilon(noise_multiplier, batch_size / n, n_steps * epoch, delta)
+            if epoch
+            else 0.0
+        )
 
     return run.train(step, n_steps, epochs, checkpoints, epsilon=spent)

@@ -14,8 +14,9 @@ def classifier_embedding(x, y, recipe=None, rng=None):
     Parameters
     ----------
     x : array (n, ...)
-        Examples that are neither members nor non-members of the attack: a feature space that was fitted to the members
-        is closer to them, and the query leaks by the embedding instead of by the model.
+        Examples that are neither members nor non-members of the attack: a feature space that was
+        fitted to the members is closer to them, and the query leaks by the embedding instead of by
+        the model.
     y : array (n,)
         Their labels.
     recipe : train.Classifier, optional
@@ -26,7 +27,8 @@ def classifier_embedding(x, y, recipe=None, rng=None):
     Returns
     -------
     callable
-        ``embedding(x)`` gives float32 features (n, width), for the argument `embedding` of the distance queries.
+        ``embedding(x)`` gives float32 features (n, width), for the argument `embedding` of the
+        distance queries.
 
     Raises
     ------
@@ -35,8 +37,9 @@ def classifier_embedding(x, y, recipe=None, rng=None):
 
     Notes
     -----
-    MACE v1 section 7.2.2 takes the distance between features of a network that was trained on other images. Any
-    function from examples to rows of numbers may take the place of this one. Taught in book/generative.ipynb.
+    MACE v1 section 7.2.2 takes the distance between features of a network that was trained on other
+    images. Any function from examples to rows of numbers may take the place of this one. Taught in
+    book/generative.ipynb.
 
     Examples
     --------

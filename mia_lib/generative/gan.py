@@ -38,8 +38,8 @@ class Gan:
 
     Notes
     -----
-    Who holds this object has a white box. Who only gets what ``generate`` returns has a synthetic release.
-    Taught in book/generative.ipynb.
+    Who holds this object has a white box. Who only gets what ``generate`` returns has a synthetic
+    release. Taught in book/generative.ipynb.
 
     Examples
     --------
@@ -184,7 +184,9 @@ class Gan:
                 checks.fail("labels", "labels", f"None: a {self.kind} is not conditional")
             return None
         if labels is None:
-            checks.fail("labels", "None", f"{n} labels below {self.n_classes}: a {self.kind} is conditional")
+            checks.fail(
+                "labels", "None", f"{n} labels below {self.n_classes}: a {self.kind} is conditional"
+            )
         return torch.from_numpy(checks.labels("labels", labels, n, self.n_classes)).to(self.device)
 
 

@@ -12,9 +12,20 @@ from mia_lib.generative.training import Run, common, descend, steps
 
 
 def js_gan(
-    x, *, networks="digits", epochs=100, batch_size=64, learning_rate=2e-4, betas=(0.5, 0.999), real_label=0.9,
-    checkpoints=None, folder=None, rng=None, device="cpu", precision="float32",
-):  # fmt: skip
+    x,
+    *,
+    networks="digits",
+    epochs=100,
+    batch_size=64,
+    learning_rate=2e-4,
+    betas=(0.5, 0.999),
+    real_label=0.9,
+    checkpoints=None,
+    folder=None,
+    rng=None,
+    device="cpu",
+    precision="float32",
+):
     """Train a JS-GAN, one discriminator step for one generator step.
 
     Parameters
@@ -36,14 +47,15 @@ def js_gan(
     checkpoints : sequence of int, optional
         Epochs after which the GAN is kept; 0 is the untrained one. Default: the last.
     folder : path, optional
-        Where training is stored, about once a minute and at checkpoints. A call with the same arguments goes on from there;
-        a checkpoint that is past and was not asked for makes it start again.
+        Where training is stored, about once a minute and at checkpoints. A call with the same
+        arguments goes on from there; a checkpoint that is past and was not asked for makes it start
+        again.
     rng : numpy.random.Generator, optional
     device : str
         "cpu", "cuda" or "auto".
     precision : {"float32", "bfloat16"}
-        Of the matrix products in training, about half the time where the processor has bfloat16. What a trained GAN
-        generates and scores is always computed in float32.
+        Of the matrix products in training, about half the time where the processor has bfloat16.
+        What a trained GAN generates and scores is always computed in float32.
 
     Returns
     -------
@@ -53,18 +65,19 @@ def js_gan(
     Raises
     ------
     ValueError
-        For records outside [0, 1] or of another shape than the networks', a setting outside its range, a folder of another
-        training, and a loss that is not finite, with the epoch.
+        For records outside [0, 1] or of another shape than the networks', a setting outside its
+        range, a folder of another training, and a loss that is not finite, with the epoch.
 
     Notes
     -----
-    The generator maximises log D(G(w)) (Goodfellow et al. 2014, section 3). MACE v1 section 2.2. Taught in
-    book/generative.ipynb.
+    The generator maximises log D(G(w)) (Goodfellow et al. 2014, section 3). MACE v1 section 2.2.
+    Taught in book/generative.ipynb.
 
     Examples
     --------
     >>> import numpy as np
-    >>> gans = js_gan(np.random.default_rng(0).random((20, 8, 8)), epochs=2, batch_size=10, checkpoints=[1, 2])
+    >>> gans = js_gan(np.random.default_rng(0).random((20, 8, 8)), epochs=2, batch_size=10,
+    ...     checkpoints=[1, 2])
     >>> sorted(gans), sorted(gans[2].losses)
     ([1, 2], ['discriminator', 'generator'])
     """
@@ -72,11 +85,15 @@ def js_gan(
     settings = common(batch_size, learning_rate, betas, precision) | {"real_label": real_label}
     run = Run("JS-GAN", x, networks, settings, folder, rng, device)
     generator, of_generator = run.add("generator", lambda: Generator(run.of), learning_rate, betas)
-    discriminator, of_discriminator = run.add("discriminator", lambda: Discriminator(run.of), learning_rate, betas)
+    discriminator, of_discriminator = run.add(
+        "discriminator", lambda: Discriminator(run.of), learning_rate, betas
+    )
 
     def step(epoch):
         fake = generator(run.noise(batch_size))
-        judged = discriminator_step(discriminator, of_discriminator, run.batch(batch_size), fake.detach(), real_label)
+        judged = discriminator_step(
+            discriminator, of_discriminator, run.batch(batch_size), fake.detach(), real_label
+        )
         discriminator.requires_grad_(False)
         fooled = cross_entropy(discriminator(fake)[:, 0], 1.0)
         descend(of_generator, fooled)
@@ -87,9 +104,13 @@ def js_gan(
 
 
 def discriminator_step(discriminator, optimizer, real, fake, real_label):
-    """One step of a discriminator on real and generated records, half of the loss each; the loss before it."""
+    """One step of a discriminator on real and generated records, half of the loss each; the loss
+    before it.
+    """
     logits = discriminator(torch.cat([real, fake]))[:, 0]
-    loss = (cross_entropy(logits[: len(real)], real_label) + cross_entropy(logits[len(real) :], 0.0)) / 2
+    loss = (
+        cross_entropy(logits[: len(real)], real_label) + cross_entropy(logits[len(real) :], 0.0)
+    ) / 2
     descend(optimizer, loss)
     return loss
 

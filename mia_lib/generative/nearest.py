@@ -1,7 +1,9 @@
-"""Queries of a synthetic release by distance: nearest neighbours, and what lies in a ball about the example.
+"""Queries of a synthetic release by distance: nearest neighbours, and what lies in a ball about the
+example.
 
-Black box: they are given synthetic examples and nothing of the model. Distances are exact. They are made and consumed
-in blocks, so memory grows with the number of examples and of synthetic examples, not with their product.
+Black box: they are given synthetic examples and nothing of the model. Distances are exact. They are
+made and consumed in blocks, so memory grows with the number of examples and of synthetic examples,
+not with their product.
 
 Taught in book/generative.ipynb.
 """
@@ -14,7 +16,8 @@ from mia_lib import checks
 from mia_lib.generative import inputs
 
 WORKING_MEMORY = 16  # MiB of distances at a time; a block needs a few times that
-COPY = 1e-6  # in radii: what is closer counts as being this close, so that a copy has a finite logarithm
+# in radii: what is closer counts as being this close, so that a copy has a finite logarithm
+COPY = 1e-6
 
 
 def nearest_distances(synthetic, x, k=3, embedding=None):
@@ -29,8 +32,8 @@ def nearest_distances(synthetic, x, k=3, embedding=None):
     k : int
         How many neighbours, from 1 to m.
     embedding : callable, optional
-        From examples (n, ...) to features (n, e), in whose space distances are taken. None: pixels. A function that was
-        trained must not have seen the members, or it leaks by itself.
+        From examples (n, ...) to features (n, e), in whose space distances are taken. None: pixels.
+        A function that was trained must not have seen the members, or it leaks by itself.
 
     Returns
     -------
@@ -63,7 +66,8 @@ def nearest_distances(synthetic, x, k=3, embedding=None):
     for start in range(0, len(examples), block):
         some = examples[start : start + block]
         neighbours = synthetic[search(some)].astype(np.float64)
-        # The search expands the square, which leaves a copy at 1e-8 instead of 0: take the differences themselves.
+        # The search expands the square, which leaves a copy at 1e-8 instead of 0: take the
+        # differences themselves.
         found[start : start + block] = np.sqrt(((neighbours - some[:, None]) ** 2).sum(axis=-1))
     return 0.0 - np.sort(found, axis=1)
 
@@ -92,8 +96,8 @@ def nearest_distance(synthetic, x, k=1, embedding=None):
 
     Notes
     -----
-    MACE v1 eq. 7, v2 eq. 19 with the sign turned; with k = 3 the average of v1 section 7.2.2. Taught in
-    book/generative.ipynb.
+    MACE v1 eq. 7, v2 eq. 19 with the sign turned; with k = 3 the average of v1 section 7.2.2.
+    Taught in book/generative.ipynb.
 
     Examples
     --------
@@ -103,7 +107,9 @@ def nearest_distance(synthetic, x, k=1, embedding=None):
     return nearest_distances(synthetic, x, k, embedding).mean(axis=1)
 
 
-def ball_radius(synthetic, x, rule="median", percentile=0.1, embedding=None, pairs=1_000_000, rng=None):
+def ball_radius(
+    synthetic, x, rule="median", percentile=0.1, embedding=None, pairs=1_000_000, rng=None
+):
     """The radius of the ball by a rule that needs no membership.
 
     Parameters
@@ -112,8 +118,8 @@ def ball_radius(synthetic, x, rule="median", percentile=0.1, embedding=None, pai
     x : array (n, ...)
         All examples under attack, members and others together.
     rule : {"median", "percentile"}
-        The median over examples of the distance to the nearest synthetic example; or a percentile of all distances
-        between examples and synthetic examples.
+        The median over examples of the distance to the nearest synthetic example; or a percentile
+        of all distances between examples and synthetic examples.
     percentile : float
         For "percentile", in per cent, in (0, 100).
     embedding : callable, optional
@@ -150,9 +156,17 @@ def ball_radius(synthetic, x, rule="median", percentile=0.1, embedding=None, pai
         pairs = checks.integer("pairs", pairs, 1)
         examples = inputs.rows("x", x, embedding, like=("synthetic", synthetic))
         synthetic = inputs.rows("synthetic", synthetic, embedding)
-        radius = float(np.percentile(_some_distances(examples, synthetic, pairs, checks.generator(rng)), percentile))
+        radius = float(
+            np.percentile(
+                _some_distances(examples, synthetic, pairs, checks.generator(rng)), percentile
+            )
+        )
     if radius == 0:
-        checks.fail("synthetic", f"copies of x, so that the {rule} radius is 0", "another rule, or a radius set by hand")
+        checks.fail(
+            "synthetic",
+            f"copies of x, so that the {rule} radius is 0",
+            "another rule, or a radius set by hand",
+        )
     return radius
 
 
@@ -168,16 +182,17 @@ def monte_carlo(synthetic, x, epsilon, weight="log", unit=None, embedding=None):
     weight : {"log", "count"}
         "log": each synthetic example in the ball adds -log(d / unit) / m; "count": 1 / m.
     unit : float, optional
-        For "log", above 0. None: epsilon, so that nothing in the ball counts negative. 1.0: the formula as printed,
-        in which from a distance of 1 on an example in the ball counts *against* membership.
+        For "log", above 0. None: epsilon, so that nothing in the ball counts negative. 1.0: the
+        formula as printed, in which from a distance of 1 on an example in the ball counts *against*
+        membership.
     embedding : callable, optional
         As for `nearest_distances`.
 
     Returns
     -------
     float64 array (n,)
-        0 where the ball is empty; larger means more likely a member (with a unit of at least epsilon). Distances below
-        1e-6 epsilon, copies among them, count as that.
+        0 where the ball is empty; larger means more likely a member (with a unit of at least
+        epsilon). Distances below 1e-6 epsilon, copies among them, count as that.
 
     Raises
     ------
@@ -198,7 +213,9 @@ def monte_carlo(synthetic, x, epsilon, weight="log", unit=None, embedding=None):
     epsilon = checks.number("epsilon", epsilon, 0, open_low=True)
     checks.choice("weight", weight, ("log", "count"))
     unit = epsilon if unit is None else checks.number("unit", unit, 0, open_low=True)
-    examples = inputs.rows("x", x, embedding, like=("synthetic", synthetic)).astype(np.float64, copy=False)
+    examples = inputs.rows("x", x, embedding, like=("synthetic", synthetic)).astype(
+        np.float64, copy=False
+    )
     synthetic = inputs.rows("synthetic", synthetic, embedding).astype(np.float64, copy=False)
 
     def summed(distance, start):
@@ -210,10 +227,16 @@ def monte_carlo(synthetic, x, epsilon, weight="log", unit=None, embedding=None):
             total = np.log(close, where=inside, out=np.zeros_like(distance)).sum(axis=1)
         return np.stack([total, inside.any(axis=1), distance.min(axis=1)], axis=1)
 
-    parts = list(pairwise_distances_chunked(examples, synthetic, reduce_func=summed, working_memory=WORKING_MEMORY))
+    parts = list(
+        pairwise_distances_chunked(
+            examples, synthetic, reduce_func=summed, working_memory=WORKING_MEMORY
+        )
+    )
     total, filled, closest = np.concatenate(parts).T
     if not filled.any():
-        checks.fail("epsilon", f"{epsilon:g}, for which every ball is empty", f"at least {closest.min():g}")
+        checks.fail(
+            "epsilon", f"{epsilon:g}, for which every ball is empty", f"at least {closest.min():g}"
+        )
     return total / len(synthetic)
 
 
@@ -223,7 +246,9 @@ def searcher(synthetic, examples, k):
     Rows of two types would send scikit-learn to a path whose memory is bounded by a gigabyte only.
     """
     common = np.result_type(synthetic, examples, np.float32)
-    search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(synthetic.astype(common, copy=False))
+    search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(
+        synthetic.astype(common, copy=False)
+    )
     return lambda some: search.kneighbors(some.astype(common, copy=False), return_distance=False)
 
 

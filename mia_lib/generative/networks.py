@@ -1,7 +1,9 @@
-"""The layer lists of MACE's generators and discriminators (v1 appendix A, v2 appendix E), and small ones for the digits.
+"""The layer lists of MACE's generators and discriminators (v1 appendix A, v2 appendix E), and small
+ones for the digits.
 
-Every generator ends in a tanh, every discriminator in a linear layer without sigmoid: its output is the logit of a JS-GAN
-and the critic's score of a WGAN. Images keep the layout that they have as data, (h, w) or (h, w, channels).
+Every generator ends in a tanh, every discriminator in a linear layer without sigmoid: its output is
+the logit of a JS-GAN and the critic's score of a WGAN. Images keep the layout that they have as
+data, (h, w) or (h, w, channels).
 
 Taught in book/generative.ipynb.
 """
@@ -28,8 +30,9 @@ class Networks:
     generator : callable
         ``generator(n_inputs)`` makes the layers from (n, n_inputs) to (n, ...) in [-1, 1].
     discriminator : callable
-        ``discriminator(n_classes, n_outputs)`` makes the layers to (n, n_outputs). They take (n, ...) in [-1, 1] where
-        n_classes is 0; otherwise n_classes one-hot numbers are appended to the last axis.
+        ``discriminator(n_classes, n_outputs)`` makes the layers to (n, n_outputs). They take (n,
+        ...) in [-1, 1] where n_classes is 0; otherwise n_classes one-hot numbers are appended to
+        the last axis.
     flat : bool
         Whether the discriminator's layers take flat records, (n, numbers).
 
@@ -95,7 +98,8 @@ class Discriminator(nn.Module):
 
     Notes
     -----
-    To flat records the class is appended; to images as constant planes, one a class. Taught in book/generative.ipynb.
+    To flat records the class is appended; to images as constant planes, one a class. Taught in
+    book/generative.ipynb.
 
     Examples
     --------
@@ -156,13 +160,18 @@ def dense(shape, latent, generator_hidden, discriminator_hidden):
     """
     shape = tuple(checks.integer("shape", size, 1) for size in shape)
     latent = checks.integer("latent", latent, 1)
-    for name, widths in (("generator_hidden", generator_hidden), ("discriminator_hidden", discriminator_hidden)):
+    for name, widths in (
+        ("generator_hidden", generator_hidden),
+        ("discriminator_hidden", discriminator_hidden),
+    ):
         for width in widths:
             checks.integer(name, width, 1)
     n_numbers = torch.Size(shape).numel()
 
     def generator(n_inputs):
-        return nn.Sequential(*_dense(n_inputs, generator_hidden, n_numbers), nn.Tanh(), nn.Unflatten(1, shape))
+        return nn.Sequential(
+            *_dense(n_inputs, generator_hidden, n_numbers), nn.Tanh(), nn.Unflatten(1, shape)
+        )
 
     def discriminator(n_classes, n_outputs):
         return nn.Sequential(*_dense(n_numbers + n_classes, discriminator_hidden, n_outputs))
@@ -179,7 +188,9 @@ def _dense(n_inputs, hidden, n_outputs):
 
 
 class _ToChannels(nn.Module):
-    """(n, h, w, channels) to (n, channels, h, w): a view, which torch knows as its faster layout."""
+    """(n, h, w, channels) to (n, channels, h, w): a view, which torch knows as its faster
+    layout.
+    """
 
     def forward(self, x):
         return x.permute(0, 3, 1, 2)
@@ -194,12 +205,21 @@ def _cifar10_generator(n_inputs):
     def up(before, after):  # twice the height and width
         return nn.ConvTranspose2d(before, after, 4, stride=2, padding=1)
 
-    # The list gives the first transposed convolution stride 1 and no padding: 2, 5, 10, 20, 40 pixels. With the stride and
-    # padding of the other three: 2, 4, 8, 16, 32.
+    # The list gives the first transposed convolution stride 1 and no padding: 2, 5, 10, 20, 40
+    # pixels. With the stride and padding of the other three: 2, 4, 8, 16, 32.
     return nn.Sequential(
-        nn.Linear(n_inputs, 2 * 2 * 512), nn.Unflatten(1, (512, 2, 2)),
-        up(512, 128), nn.ReLU(), up(128, 64), nn.ReLU(), up(64, 32), nn.ReLU(), up(32, 3), nn.Tanh(), _FromChannels(),
-    )  # fmt: skip
+        nn.Linear(n_inputs, 2 * 2 * 512),
+        nn.Unflatten(1, (512, 2, 2)),
+        up(512, 128),
+        nn.ReLU(),
+        up(128, 64),
+        nn.ReLU(),
+        up(64, 32),
+        nn.ReLU(),
+        up(32, 3),
+        nn.Tanh(),
+        _FromChannels(),
+    )
 
 
 def _skin_generator(n_inputs):
@@ -207,21 +227,40 @@ def _skin_generator(n_inputs):
         return nn.ConvTranspose2d(before, after, 5, stride=2, padding=2, output_padding=1)
 
     return nn.Sequential(
-        nn.Linear(n_inputs, 4 * 4 * 512), nn.Unflatten(1, (512, 4, 4)),
-        up(512, 256), nn.ReLU(), up(256, 128), nn.ReLU(), up(128, 64), nn.ReLU(), up(64, 3), nn.Tanh(), _FromChannels(),
-    )  # fmt: skip
+        nn.Linear(n_inputs, 4 * 4 * 512),
+        nn.Unflatten(1, (512, 4, 4)),
+        up(512, 256),
+        nn.ReLU(),
+        up(256, 128),
+        nn.ReLU(),
+        up(128, 64),
+        nn.ReLU(),
+        up(64, 3),
+        nn.Tanh(),
+        _FromChannels(),
+    )
 
 
 def _colour_discriminator(side):
     def discriminator(n_classes, n_outputs):
-        def down(before, after):  # half the height and width; without padding the fourth would find fewer than 5 pixels
+        def down(
+            before, after
+        ):  # half the height and width; without padding the fourth would find fewer than 5 pixels
             return nn.Conv2d(before, after, 5, stride=2, padding=2)
 
         # The list has no activation between the first two convolutions; neither have we.
         return nn.Sequential(
-            _ToChannels(), down(3 + n_classes, 64), down(64, 128), nn.LeakyReLU(0.2), down(128, 128), nn.LeakyReLU(0.2),
-            down(128, 256), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(256 * (side // 16) ** 2, n_outputs),
-        )  # fmt: skip
+            _ToChannels(),
+            down(3 + n_classes, 64),
+            down(64, 128),
+            nn.LeakyReLU(0.2),
+            down(128, 128),
+            nn.LeakyReLU(0.2),
+            down(128, 256),
+            nn.LeakyReLU(0.2),
+            nn.Flatten(),
+            nn.Linear(256 * (side // 16) ** 2, n_outputs),
+        )
 
     return discriminator
 
@@ -229,6 +268,10 @@ def _colour_discriminator(side):
 NETWORKS = {
     "digits": dense((8, 8), 32, (128, 256), (256, 256)),
     "mnist": dense((28, 28), 100, (512, 512, 1024), (2048, 512, 256)),
-    "cifar10": Networks((32, 32, 3), 100, _cifar10_generator, _colour_discriminator(32), flat=False),
-    "skin-lesions": Networks((64, 64, 3), 100, _skin_generator, _colour_discriminator(64), flat=False),
+    "cifar10": Networks(
+        (32, 32, 3), 100, _cifar10_generator, _colour_discriminator(32), flat=False
+    ),
+    "skin-lesions": Networks(
+        (64, 64, 3), 100, _skin_generator, _colour_discriminator(64), flat=False
+    ),
 }

@@ -1,4 +1,5 @@
-"""privGAN (Mukherjee et al. 2021): several pairs on slices of the data, and a discriminator that must not tell them apart.
+"""privGAN (Mukherjee et al. 2021): several pairs on slices of the data, and a discriminator that
+must not tell them apart.
 
 Taught in book/generative.ipynb.
 """
@@ -13,16 +14,31 @@ from mia_lib.generative.training import Run, common, descend, steps
 
 
 def priv_gan(
-    x, n_pairs=2, *, networks="digits", epochs=100, batch_size=64, learning_rate=2e-4, betas=(0.5, 0.999), privacy=1.0,
-    real_label=0.95, privacy_epochs=50, privacy_delay=100, checkpoints=None, folder=None, rng=None, device="cpu",
+    x,
+    n_pairs=2,
+    *,
+    networks="digits",
+    epochs=100,
+    batch_size=64,
+    learning_rate=2e-4,
+    betas=(0.5, 0.999),
+    privacy=1.0,
+    real_label=0.95,
+    privacy_epochs=50,
+    privacy_delay=100,
+    checkpoints=None,
+    folder=None,
+    rng=None,
+    device="cpu",
     precision="float32",
-):  # fmt: skip
+):
     """Train a privGAN.
 
     Parameters
     ----------
     x : (n, ...) array
-        The members, in [0, 1]. They are shuffled and cut into `n_pairs` slices of equal size, or sizes that differ by one.
+        The members, in [0, 1]. They are shuffled and cut into `n_pairs` slices of equal size, or
+        sizes that differ by one.
     n_pairs : int
         K, from 2 to n. Pair j sees slice j alone.
     networks : str or Networks
@@ -38,9 +54,11 @@ def priv_gan(
     real_label : float
         In (0.5, 1]: what the discriminators are told of real records.
     privacy_epochs : int
-        First warm-up: passes of the privacy discriminator over the members, which learns their slices before all else.
+        First warm-up: passes of the privacy discriminator over the members, which learns their
+        slices before all else.
     privacy_delay : int
-        Second warm-up: the privacy discriminator learns from generated records from this epoch on, the first being 1.
+        Second warm-up: the privacy discriminator learns from generated records from this epoch on,
+        the first being 1.
     checkpoints, folder, rng, device, precision
         As for `js_gan`.
 
@@ -56,10 +74,11 @@ def priv_gan(
 
     Notes
     -----
-    All generators get the same noise. Each is told by its discriminator to look real, and by the privacy discriminator to look
-    like another pair's, drawn at random for each record. The authors' code cuts the slices without shuffling; where the
-    data are sorted by class, the privacy discriminator then learns classes. We shuffle. MACE v1 section 3.1, equations 4
-    and 5. Taught in book/generative.ipynb.
+    All generators get the same noise. Each is told by its discriminator to look real, and by the
+    privacy discriminator to look like another pair's, drawn at random for each record. The authors'
+    code cuts the slices without shuffling; where the data are sorted by class, the privacy
+    discriminator then learns classes. We shuffle. MACE v1 section 3.1, equations 4 and 5. Taught in
+    book/generative.ipynb.
 
     Examples
     --------
@@ -75,12 +94,19 @@ def priv_gan(
     checks.integer("privacy_epochs", privacy_epochs, 0)
     checks.integer("privacy_delay", privacy_delay, 1)
     settings = common(batch_size, learning_rate, betas, precision) | {
-        "n_pairs": n_pairs, "privacy": privacy, "real_label": real_label, "privacy_epochs": privacy_epochs,
+        "n_pairs": n_pairs,
+        "privacy": privacy,
+        "real_label": real_label,
+        "privacy_epochs": privacy_epochs,
         "privacy_delay": privacy_delay,
-    }  # fmt: skip
+    }
     run = Run("privGAN", x, networks, settings, folder, rng, device)
     if n_pairs > len(run.x):
-        checks.fail("n_pairs", f"{n_pairs} slices of {len(run.x)} records", "at most one slice for each record")
+        checks.fail(
+            "n_pairs",
+            f"{n_pairs} slices of {len(run.x)} records",
+            "at most one slice for each record",
+        )
     # Drawn before training, from the seed alone: a resumed run cuts the same slices.
     own = slices(len(run.x), n_pairs, run.draws)
     pairs = [
@@ -88,7 +114,9 @@ def priv_gan(
         + run.add(f"discriminator{j}", lambda: Discriminator(run.of), learning_rate, betas)
         for j in range(n_pairs)
     ]
-    spy, of_spy = run.add("privacy", lambda: Discriminator(run.of, n_outputs=n_pairs), learning_rate, betas)
+    spy, of_spy = run.add(
+        "privacy", lambda: Discriminator(run.of, n_outputs=n_pairs), learning_rate, betas
+    )
 
     def learn_slices():
         of_record = torch.empty(len(run.x), dtype=torch.int64, device=run.device)
@@ -105,7 +133,13 @@ def priv_gan(
         judged = 0
         for (_, _, discriminator, optimizer), fake, rows in zip(pairs, fakes, own):
             real = run.batch(batch_size, rows)
-            judged = judged + discriminator_step(discriminator, optimizer, real, fake.detach(), real_label).detach() / n_pairs
+            judged = (
+                judged
+                + discriminator_step(
+                    discriminator, optimizer, real, fake.detach(), real_label
+                ).detach()
+                / n_pairs
+            )
         origin = torch.arange(n_pairs, device=run.device).repeat_interleave(batch_size)
         told = categorical(spy(torch.cat(fakes).detach()), origin)
         if epoch >= privacy_delay:
@@ -125,11 +159,14 @@ def priv_gan(
             network.requires_grad_(True)
         return {"discriminators": judged, "privacy": told, "generators": loss}
 
-    return run.train(step, steps(len(run.x) // n_pairs, batch_size), epochs, checkpoints, prepare=learn_slices)
+    return run.train(
+        step, steps(len(run.x) // n_pairs, batch_size), epochs, checkpoints, prepare=learn_slices
+    )
 
 
 def slices(n, n_pairs, draws):
-    """Row numbers of each pair: a random permutation of n, cut into sizes that differ by at most one.
+    """Row numbers of each pair: a random permutation of n, cut into sizes that differ by at most
+    one.
 
     Examples
     --------
@@ -157,7 +194,8 @@ def generators_loss(scores, privacy_logits, others, privacy):
     Returns
     -------
     scalar tensor
-        Sum over pairs of mean cross-entropies: for being judged real, and lambda times for being taken for another pair's.
+        Sum over pairs of mean cross-entropies: for being judged real, and lambda times for being
+        taken for another pair's.
 
     Notes
     -----
@@ -166,8 +204,11 @@ def generators_loss(scores, privacy_logits, others, privacy):
     Examples
     --------
     >>> zero = torch.zeros(3)
-    >>> loss = generators_loss([zero, zero], torch.zeros(6, 2), torch.tensor([1, 1, 1, 0, 0, 0]), privacy=1.0)
+    >>> loss = generators_loss([zero, zero], torch.zeros(6, 2), torch.tensor([1, 1, 1, 0, 0, 0]),
+    ...     privacy=1.0)
     >>> f"{float(loss):.4f}"  # 4 log 2
     '2.7726'
     """
-    return sum(cross_entropy(own, 1.0) for own in scores) + privacy * len(scores) * categorical(privacy_logits, others)
+    return sum(cross_entropy(own, 1.0) for own in scores) + privacy * len(scores) * categorical(
+        privacy_logits, others
+    )

@@ -32,8 +32,8 @@ def discriminator_score(gan, x, labels=None):
 
     Notes
     -----
-    Hayes et al. 2019; MACE v1 eq. 3, v2 eq. 20. A sigmoid would keep the order and let large scores tie at 1. Taught in
-    book/generative.ipynb.
+    Hayes et al. 2019; MACE v1 eq. 3, v2 eq. 20. A sigmoid would keep the order and let large scores
+    tie at 1. Taught in book/generative.ipynb.
 
     Examples
     --------
@@ -45,7 +45,9 @@ def discriminator_score(gan, x, labels=None):
     """
     scores = all_scores(gan, x, labels)
     if scores.shape[1] != 1:
-        checks.fail("gan", f"{scores.shape[1]} discriminators", "one; max_score and all_scores take several")
+        checks.fail(
+            "gan", f"{scores.shape[1]} discriminators", "one; max_score and all_scores take several"
+        )
     return scores[:, 0]
 
 
@@ -84,7 +86,8 @@ def max_score(gan, x, labels=None):
 
 
 def mean_score(gan, x, labels=None):
-    """The mean of several discriminators' scores, the other one-dimensional query of privGAN's authors.
+    """The mean of several discriminators' scores, the other one-dimensional query of privGAN's
+    authors.
 
     Parameters
     ----------
@@ -151,7 +154,9 @@ def all_scores(gan, x, labels=None):
     (2, 2)
     """
     if not callable(getattr(gan, "scores", None)):
-        checks.fail("gan", repr(type(gan).__name__), "a trained network with a method scores(x, labels)")
+        checks.fail(
+            "gan", repr(type(gan).__name__), "a trained network with a method scores(x, labels)"
+        )
     return checks.real_array("gan.scores(x)", gan.scores(x, labels), shape=(len(x), None))
 
 

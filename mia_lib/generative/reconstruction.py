@@ -1,6 +1,7 @@
 """The query of a released generator: how close to an example can it come?
 
-White box: it is given the trained network and follows its gradients. Taught in book/generative.ipynb.
+White box: it is given the trained network and follows its gradients. Taught in
+book/generative.ipynb.
 """
 
 import numpy as np
@@ -11,7 +12,17 @@ from mia_lib.generative import inputs
 from mia_lib.generative.nearest import searcher
 
 
-def reconstruction(gan, x, labels=None, steps=200, restarts=3, candidates=1000, learning_rate=0.05, rng=None, batch=256):
+def reconstruction(
+    gan,
+    x,
+    labels=None,
+    steps=200,
+    restarts=3,
+    candidates=1000,
+    learning_rate=0.05,
+    rng=None,
+    batch=256,
+):
     """Minus the distance from each example to the closest record that a generator can make.
 
     Parameters
@@ -26,7 +37,8 @@ def reconstruction(gan, x, labels=None, steps=200, restarts=3, candidates=1000, 
     restarts : int
         R starts for each example and generator; the best point of all is kept.
     candidates : int
-        The starts of an example are the latent points of its R nearest among so many random records, at least R.
+        The starts of an example are the latent points of its R nearest among so many random
+        records, at least R.
     learning_rate : float
         Of Adam at the first step, in units of the latent space; it falls to 0 as a cosine.
     rng : numpy.random.Generator, optional
@@ -37,19 +49,20 @@ def reconstruction(gan, x, labels=None, steps=200, restarts=3, candidates=1000, 
     Returns
     -------
     float64 array (n,)
-        Minus the smallest Euclidean distance found, at most 0; larger means more likely a member. Never below minus the
-        distance to the nearest candidate.
+        Minus the smallest Euclidean distance found, at most 0; larger means more likely a member.
+        Never below minus the distance to the nearest candidate.
 
     Raises
     ------
     ValueError
-        Records of another size than x, fewer candidates than restarts, a generator that gives NaN, labels that are missing.
+        Records of another size than x, fewer candidates than restarts, a generator that gives NaN,
+        labels that are missing.
 
     Notes
     -----
-    Chen et al. 2020 (GAN-Leaks), min over w of L2(x, G(w)); MACE v1 section 3.2, v2 section 8.1. The minimum of a
-    function that is not convex is found from above only. The examples of a batch do not influence each other, because
-    Adam works entry by entry. Taught in book/generative.ipynb.
+    Chen et al. 2020 (GAN-Leaks), min over w of L2(x, G(w)); MACE v1 section 3.2, v2 section 8.1.
+    The minimum of a function that is not convex is found from above only. The examples of a batch
+    do not influence each other, because Adam works entry by entry. Taught in book/generative.ipynb.
 
     Examples
     --------
@@ -71,11 +84,15 @@ def reconstruction(gan, x, labels=None, steps=200, restarts=3, candidates=1000, 
         groups = [(label, np.flatnonzero(labels == label)) for label in np.unique(labels)]
     found = np.full(len(rows), np.inf)
     for pair in range(len(gan.generators)):
-        points = torch.tensor(rng.standard_normal((candidates, gan.latent)), dtype=torch.float32, device=gan.device)
+        points = torch.tensor(
+            rng.standard_normal((candidates, gan.latent)), dtype=torch.float32, device=gan.device
+        )
         for label, own in groups:
 
             def make(w, pair=pair, label=label):
-                classes = None if label is None else torch.full((len(w),), int(label), device=w.device)
+                classes = (
+                    None if label is None else torch.full((len(w),), int(label), device=w.device)
+                )
                 return gan.images(w, classes, pair).flatten(1)
 
             closest = _closest(make, points, rows[own], steps, restarts, learning_rate, batch)
@@ -88,14 +105,22 @@ def _closest(make, points, rows, steps, restarts, learning_rate, batch):
     with torch.no_grad():
         records = torch.cat([make(some) for some in points.split(batch)]).cpu().numpy()
     if records.shape[1] != rows.shape[1]:
-        checks.fail("x", f"{rows.shape[1]} entries an example", f"{records.shape[1]} as the generator makes them")
+        checks.fail(
+            "x",
+            f"{rows.shape[1]} entries an example",
+            f"{records.shape[1]} as the generator makes them",
+        )
     search = searcher(checks.real_array("gan.images(w)", records, dtype=None), rows, restarts)
     found = []
     for start in range(0, len(rows), batch):
         some = rows[start : start + batch]
         starts = points[torch.as_tensor(search(some).ravel(), device=points.device)]
-        target = torch.tensor(some, dtype=torch.float32, device=points.device).repeat_interleave(restarts, 0)
-        found.append(_descend(make, starts, target, steps, learning_rate).reshape(-1, restarts).min(axis=1))
+        target = torch.tensor(some, dtype=torch.float32, device=points.device).repeat_interleave(
+            restarts, 0
+        )
+        found.append(
+            _descend(make, starts, target, steps, learning_rate).reshape(-1, restarts).min(axis=1)
+        )
     return np.concatenate(found)
 
 
@@ -113,5 +138,9 @@ def _descend(make, start, target, steps, learning_rate):
             optimizer.step()
             schedule.step()
     if not np.isfinite(best).all():
-        checks.fail("gan.images(w)", f"{int((~np.isfinite(best)).sum())} distances that are not finite", "finite records")
+        checks.fail(
+            "gan.images(w)",
+            f"{int((~np.isfinite(best)).sum())} distances that are not finite",
+            "finite records",
+        )
     return best

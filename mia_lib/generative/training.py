@@ -1,7 +1,8 @@
-"""What all GANs share in training: batches, noise, epochs, checkpoints, resuming, and a stop where the loss is not finite.
+"""What all GANs share in training: batches, noise, epochs, checkpoints, resuming, and a stop where
+the loss is not finite.
 
-All that is random is drawn from one torch generator, whose state is stored with the networks and optimizers: training that
-was killed goes on bit for bit.
+All that is random is drawn from one torch generator, whose state is stored with the networks and
+optimizers: training that was killed goes on bit for bit.
 
 Taught in book/generative.ipynb.
 """
@@ -20,9 +21,12 @@ from mia_lib.generative.networks import NETWORKS, Networks
 
 SAVE_EVERY = 60  # seconds between two states on disk, checkpoints apart
 LATEST = "latest.npz"
-AGAIN = "again.npz"  # in place of LATEST while epochs are trained again that LATEST is past: nothing computed is lost
+# in place of LATEST while epochs are trained again that LATEST is past: nothing computed is lost
+AGAIN = "again.npz"
 FINITE = "a finite number: try a smaller learning_rate, another rng, or values of x that vary"
-REVISION = 1  # to be raised whenever the same arguments give other numbers, so that no folder of older code is gone on with
+# to be raised whenever the same arguments give other numbers, so that no folder of older code is
+# gone on with
+REVISION = 1
 
 
 class Run:
@@ -60,13 +64,17 @@ class Run:
         self.made_by, self.networks, self.optimizers = {}, {}, {}
 
     def add(self, name, network, learning_rate, betas):
-        """Start a network and its Adam; the weights depend on the run's seed and the order of adding alone."""
+        """Start a network and its Adam; the weights depend on the run's seed and the order of
+        adding alone.
+        """
         with torch.random.fork_rng(devices=[]):
             torch.random.default_generator.manual_seed(self.seed + 1 + len(self.networks))
             made = network().to(self.device)
         made.bfloat16 = self.settings["precision"] == "bfloat16"
         self.networks[name], self.made_by[name] = made, network
-        self.optimizers[name] = torch.optim.Adam(made.parameters(), lr=learning_rate, betas=betas, fused=True)
+        self.optimizers[name] = torch.optim.Adam(
+            made.parameters(), lr=learning_rate, betas=betas, fused=True
+        )
         return made, self.optimizers[name]
 
     def noise(self, n):
@@ -75,7 +83,12 @@ class Run:
 
     def batch(self, n, rows=None):
         """n members, drawn with replacement, from all or from some rows."""
-        index = torch.randint(len(self.x) if rows is None else len(rows), (n,), generator=self.draws, device=self.device)
+        index = torch.randint(
+            len(self.x) if rows is None else len(rows),
+            (n,),
+            generator=self.draws,
+            device=self.device,
+        )
         return self.x[index if rows is None else rows[index]]
 
     def train(self, step, n_steps, epochs, checkpoints, prepare=None, epsilon=None):
@@ -99,7 +112,11 @@ class Run:
         dict of int to Gan
         """
         epochs = checks.integer("epochs", epochs, 0)
-        wanted = [epochs] if checkpoints is None else sorted({checks.integer("checkpoints", e, 0, epochs) for e in checkpoints})
+        wanted = (
+            [epochs]
+            if checkpoints is None
+            else sorted({checks.integer("checkpoints", e, 0, epochs) for e in checkpoints})
+        )
         if not wanted:
             checks.fail("checkpoints", "no epoch", "at least one epoch")
         self._open()
@@ -119,14 +136,18 @@ class Run:
                 for name, value in means.items():
                     history.setdefault(name, []).append(value)
                 kept_now = epoch in wanted or epoch == epochs
-                save_now = self.folder is not None and (kept_now or time.monotonic() - saved > SAVE_EVERY)
+                save_now = self.folder is not None and (
+                    kept_now or time.monotonic() - saved > SAVE_EVERY
+                )
                 if kept_now or save_now:
                     self._check_weights(epoch)
                 self._keep(epoch, wanted, kept)
                 if save_now:
                     self._save(epoch, history)
                     saved = time.monotonic()
-                bar.set_postfix_str(", ".join(f"{name} loss {value:.3g}" for name, value in means.items()))
+                bar.set_postfix_str(
+                    ", ".join(f"{name} loss {value:.3g}" for name, value in means.items())
+                )
                 bar.update()
         return {epoch: self._gan(epoch, kept, history, epsilon) for epoch in wanted}
 
@@ -142,15 +163,23 @@ class Run:
         return means
 
     def _check_weights(self, epoch):
-        """A loss is taken before its step, so the last step may spoil the weights after a finite loss."""
+        """A loss is taken before its step, so the last step may spoil the weights after a finite
+        loss.
+        """
         for name, tensor in self._weights().items():
             if not bool(torch.isfinite(tensor).all()):
-                checks.fail(f"weights of {name}", f"nan or inf after epoch {epoch} of the {self.kind}", FINITE)
+                checks.fail(
+                    f"weights of {name}",
+                    f"nan or inf after epoch {epoch} of the {self.kind}",
+                    FINITE,
+                )
 
     def _keep(self, epoch, wanted, kept):
         if epoch not in wanted:
             return
-        state = {name: tensor.detach().cpu().numpy().copy() for name, tensor in self._weights().items()}
+        state = {
+            name: tensor.detach().cpu().numpy().copy() for name, tensor in self._weights().items()
+        }
         if self.folder is None:
             kept[epoch] = state
         else:
@@ -167,32 +196,54 @@ class Run:
             with torch.device("meta"):  # shapes only: nothing is drawn
                 made = make().eval().requires_grad_(False)
             prefix = f"{name}/"
-            own = {key.removeprefix(prefix): torch.from_numpy(state[key]) for key in state if key.startswith(prefix)}
+            own = {
+                key.removeprefix(prefix): torch.from_numpy(state[key])
+                for key in state
+                if key.startswith(prefix)
+            }
             made.load_state_dict(own, assign=True)
             copies[name] = made.to(self.device)
         return gans.Gan(
             kind=self.kind,
             generators=tuple(net for name, net in copies.items() if name.startswith("generator")),
-            discriminators=tuple(net for name, net in copies.items() if name.startswith("discriminator")),
-            shape=self.of.shape, latent=self.of.latent, n_classes=self.n_classes, epoch=epoch,
+            discriminators=tuple(
+                net for name, net in copies.items() if name.startswith("discriminator")
+            ),
+            shape=self.of.shape,
+            latent=self.of.latent,
+            n_classes=self.n_classes,
+            epoch=epoch,
             losses={name: np.array(values[:epoch]) for name, values in history.items()},
             epsilon=None if epsilon is None else epsilon(epoch),
-        )  # fmt: skip
+        )
 
     def _weights(self):
-        return {f"{name}/{key}": t for name, net in self.networks.items() for key, t in net.state_dict().items()}
+        return {
+            f"{name}/{key}": t
+            for name, net in self.networks.items()
+            for key, t in net.state_dict().items()
+        }
 
     def _file(self, epoch):
-        return Path(os.devnull, "none") if self.folder is None else self.folder / f"epoch-{epoch:06d}.npz"
+        return (
+            Path(os.devnull, "none")
+            if self.folder is None
+            else self.folder / f"epoch-{epoch:06d}.npz"
+        )
 
     def _open(self):
         """Make the folder, or see that it belongs to the same training."""
         if self.folder is None:
             return
         manifest = {
-            "revision": REVISION, "kind": self.kind, "seed": self.seed, "data": self.data_hash, "device": self.device.type,
-            "networks": [str(net) for net in self.networks.values()], **self.settings,
-        }  # fmt: skip
+            "revision": REVISION,
+            "kind": self.kind,
+            "seed": self.seed,
+            "data": self.data_hash,
+            "device": self.device.type,
+            "networks": [str(net) for net in self.networks.values()],
+            **self.settings,
+        }
         manifest = json.loads(json.dumps(manifest))
         path = self.folder / "manifest.json"
         if path.exists():
@@ -200,7 +251,11 @@ class Run:
             for name in manifest.keys() | there.keys():
                 if manifest.get(name) != there.get(name):
                     given = f"a {self.kind} with {name} {str(manifest.get(name))[:60]}"
-                    checks.fail("folder", given, f"{str(there.get(name))[:60]}, as {self.folder} holds, or another folder")
+                    checks.fail(
+                        "folder",
+                        given,
+                        f"{str(there.get(name))[:60]}, as {self.folder} holds, or another folder",
+                    )
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         partial = path.with_name("manifest.json.partial")
@@ -208,10 +263,18 @@ class Run:
         os.replace(partial, path)
 
     def _save(self, epoch, history):
-        state = {f"weight/{name}": tensor.detach().cpu().numpy() for name, tensor in self._weights().items()}
+        state = {
+            f"weight/{name}": tensor.detach().cpu().numpy()
+            for name, tensor in self._weights().items()
+        }
         for name, optimizer in self.optimizers.items():
             for number, moments in optimizer.state_dict()["state"].items():
-                state.update({f"adam/{name}/{number}/{key}": t.detach().cpu().numpy() for key, t in moments.items()})
+                state.update(
+                    {
+                        f"adam/{name}/{number}/{key}": t.detach().cpu().numpy()
+                        for key, t in moments.items()
+                    }
+                )
         state["draws"] = self.draws.get_state().numpy()
         state["epoch"] = np.array(epoch)
         state.update({f"loss/{name}": np.array(values) for name, values in history.items()})
@@ -220,7 +283,9 @@ class Run:
             (self.folder / AGAIN).unlink(missing_ok=True)
 
     def _resume(self, wanted, history):
-        """Load the latest state that is past no missing checkpoint and give its epoch; None where there is none."""
+        """Load the latest state that is past no missing checkpoint and give its epoch; None where
+        there is none.
+        """
         states = []
         for path in () if self.folder is None else (self.folder / LATEST, self.folder / AGAIN):
             if path.exists():
@@ -234,7 +299,11 @@ class Run:
         state = max(states, key=lambda state: state["epoch"])
         for name, network in self.networks.items():
             prefix = f"weight/{name}/"
-            own = {key.removeprefix(prefix): torch.from_numpy(state[key]) for key in state if key.startswith(prefix)}
+            own = {
+                key.removeprefix(prefix): torch.from_numpy(state[key])
+                for key in state
+                if key.startswith(prefix)
+            }
             network.load_state_dict(own)
             moments, prefix = {}, f"adam/{name}/"
             for key in state:
@@ -242,7 +311,9 @@ class Run:
                     number, what = key.removeprefix(prefix).split("/")
                     moments.setdefault(int(number), {})[what] = torch.from_numpy(state[key])
             optimizer = self.optimizers[name]
-            optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+            optimizer.load_state_dict(
+                {"state": moments, "param_groups": optimizer.state_dict()["param_groups"]}
+            )
         self.draws.set_state(torch.from_numpy(state["draws"]))
         for key in state:
             if key.startswith("loss/"):
@@ -265,7 +336,12 @@ def common(batch_size, learning_rate, betas, precision):
     for beta in betas:
         checks.number("betas", beta, 0, 1, open_high=True)
     checks.choice("precision", precision, ("float32", "bfloat16"))
-    return {"batch_size": batch_size, "learning_rate": learning_rate, "betas": list(betas), "precision": precision}
+    return {
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "betas": list(betas),
+        "precision": precision,
+    }
 
 
 def steps(n, batch_size):

@@ -11,9 +11,21 @@ from mia_lib.generative.training import Run, common, descend, steps
 
 
 def wgan_gp(
-    x, *, networks="digits", epochs=100, batch_size=64, learning_rate=1e-4, betas=(0.0, 0.9), penalty=10.0, critic_steps=5,
-    checkpoints=None, folder=None, rng=None, device="cpu", precision="float32",
-):  # fmt: skip
+    x,
+    *,
+    networks="digits",
+    epochs=100,
+    batch_size=64,
+    learning_rate=1e-4,
+    betas=(0.0, 0.9),
+    penalty=10.0,
+    critic_steps=5,
+    checkpoints=None,
+    folder=None,
+    rng=None,
+    device="cpu",
+    precision="float32",
+):
     """Train a WGAN-GP.
 
     Parameters
@@ -49,8 +61,9 @@ def wgan_gp(
 
     Notes
     -----
-    An epoch shows the critic `critic_steps` times as many records as there are. Gradients are taken where the networks work,
-    in [-1, 1]. The defaults are those of Gulrajani et al. 2017. Taught in book/generative.ipynb.
+    An epoch shows the critic `critic_steps` times as many records as there are. Gradients are taken
+    where the networks work, in [-1, 1]. The defaults are those of Gulrajani et al. 2017. Taught in
+    book/generative.ipynb.
 
     Examples
     --------
@@ -61,10 +74,15 @@ def wgan_gp(
     """
     checks.number("penalty", penalty, 0)
     checks.integer("critic_steps", critic_steps, 1)
-    settings = common(batch_size, learning_rate, betas, precision) | {"penalty": penalty, "critic_steps": critic_steps}
+    settings = common(batch_size, learning_rate, betas, precision) | {
+        "penalty": penalty,
+        "critic_steps": critic_steps,
+    }
     run = Run("WGAN-GP", x, networks, settings, folder, rng, device)
     generator, of_generator = run.add("generator", lambda: Generator(run.of), learning_rate, betas)
-    critic, of_critic = run.add("discriminator", lambda: Discriminator(run.of), learning_rate, betas)
+    critic, of_critic = run.add(
+        "discriminator", lambda: Discriminator(run.of), learning_rate, betas
+    )
 
     def step(epoch):
         critic_loss = 0
@@ -101,7 +119,8 @@ def gradient_penalty(critic, real, fake, mix):
     Returns
     -------
     scalar tensor
-        Mean of (norm of d critic / d point - 1)^2, at least 0; it can be differentiated by the critic's weights.
+        Mean of (norm of d critic / d point - 1)^2, at least 0; it can be differentiated by the
+        critic's weights.
 
     Notes
     -----
@@ -110,7 +129,8 @@ def gradient_penalty(critic, real, fake, mix):
     Examples
     --------
     >>> slope = torch.tensor([3.0, 4.0])  # of length 5 everywhere
-    >>> float(gradient_penalty(lambda x: x @ slope[:, None], torch.ones(7, 2), torch.zeros(7, 2), torch.rand(7)))
+    >>> float(gradient_penalty(lambda x: x @ slope[:, None], torch.ones(7, 2), torch.zeros(7, 2),
+    ...     torch.rand(7)))
     16.0
     """
     share = mix.reshape(-1, *[1] * (real.ndim - 1))

@@ -1,6 +1,8 @@
-"""The likelihood-ratio attack: does a signal look more like models that trained on the example, or like the others?
+"""The likelihood-ratio attack: does a signal look more like models that trained on the example, or
+like the others?
 
-The method of Carlini et al. 2022 ("Membership inference attacks from first principles"), taught in book/lira.ipynb.
+The method of Carlini et al. 2022 ("Membership inference attacks from first principles"), taught in
+book/lira.ipynb.
 """
 
 from mia_lib.lira.every_target import leave_one_out

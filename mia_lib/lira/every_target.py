@@ -1,4 +1,6 @@
-"""Every model in turn as the target, with the others as its shadow models: all fits from one pass over the signals."""
+"""Every model in turn as the target, with the others as its shadow models: all fits from one pass
+over the signals.
+"""
 
 import numpy as np
 
@@ -7,12 +9,13 @@ from mia_lib.lira import gaussian, inputs
 
 
 def leave_one_out(signals, member, attack=gaussian.online, **options):
-    """Scores of all S models, each in turn the target of an attack whose shadow models are the others.
+    """Scores of all S models, each in turn the target of an attack whose shadow models are the
+    others.
 
-    An example with k IN and S - k OUT models leaves an IN target with k - 1 and S - k of them, an OUT target with k
-    and S - k - 1. That difference alone gives membership away, even if the signals carry nothing. Here every target
-    is scored with k - 1 IN and S - k - 1 OUT models: of the group that the target does not belong to, the
-    lowest-numbered model is left out.
+    An example with k IN and S - k OUT models leaves an IN target with k - 1 and S - k of them, an
+    OUT target with k and S - k - 1. That difference alone gives membership away, even if the
+    signals carry nothing. Here every target is scored with k - 1 IN and S - k - 1 OUT models: of
+    the group that the target does not belong to, the lowest-numbered model is left out.
 
     Parameters
     ----------
@@ -21,11 +24,12 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
     member : bool array (S, n)
         True where example i trained model s.
     attack : callable
-        `online`, `offline` or an attack of `mia_lib.attacks`, for which all targets are scored at once, or any other
-        function ``attack(target, shadow, shadow_member, **options)`` that returns (n,) scores. That one is called S
-        times, with the S - 2 models that remain for each example; which models those are differs from example to
-        example, so a row of its ``shadow`` is not one model throughout. A function can bring its own form for all
-        targets, ``attack.every_target(signals, member, **options)``, which has to equalise as described.
+        `online`, `offline` or an attack of `mia_lib.attacks`, for which all targets are scored at
+        once, or any other function ``attack(target, shadow, shadow_member, **options)`` that
+        returns (n,) scores. That one is called S times, with the S - 2 models that remain for each
+        example; which models those are differs from example to example, so a row of its ``shadow``
+        is not one model throughout. A function can bring its own form for all targets,
+        ``attack.every_target(signals, member, **options)``, which has to equalise as described.
     **options
         Passed to the attack.
 
@@ -37,8 +41,8 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
     Raises
     ------
     ValueError
-        As for the attack; an example that leaves fewer than two models on a side that the attack uses; a model that
-        is a copy of another.
+        As for the attack; an example that leaves fewer than two models on a side that the attack
+        uses; a model that is a copy of another.
     TypeError
         For an option that the attack does not have.
 
@@ -46,11 +50,11 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
     -----
     Beyond the result, the memory needed does not grow with the number of examples.
 
-    If the signals carry nothing, targets of different examples are ranked by chance: pooled over n examples the
-    expected AUC is 1/2 up to a term of order 1/n. That term comes from targets of one and the same example, which
-    take part in each other's fits. Among these alone the AUC of `online` is about 0.45, so pool the scores before
-    they are judged, rather than averaging over examples.
-    Taught in book/lira.ipynb.
+    If the signals carry nothing, targets of different examples are ranked by chance: pooled over n
+    examples the expected AUC is 1/2 up to a term of order 1/n. That term comes from targets of one
+    and the same example, which take part in each other's fits. Among these alone the AUC of
+    `online` is about 0.45, so pool the scores before they are judged, rather than averaging over
+    examples. Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -59,7 +63,11 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
     (8, 3)
     """
     if not callable(attack):
-        checks.fail("attack", repr(attack), "lira.online, lira.offline or another function of the same arguments")
+        checks.fail(
+            "attack",
+            repr(attack),
+            "lira.online, lira.offline or another function of the same arguments",
+        )
     signals, member = model_checks.signals("signals", signals, (2, 3)), np.asarray(member)
     member = checks.boolean_array("member", member, shape=signals.shape[:2])
     sides = ("OUT",) if attack is gaussian.offline else ("IN", "OUT")
@@ -70,9 +78,14 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
         names = list(inputs.CHOICES)[: 4 if attack is gaussian.offline else 3]
         for name in options:
             if name not in names:
-                raise TypeError(f"{name}: given an option that {attack.__name__} lacks, expected {', '.join(names)}")
+                raise TypeError(
+                    f"{name}: given an option that {attack.__name__} lacks, expected "
+                    f"{', '.join(names)}"
+                )
         defaults = {name: inputs.CHOICES[name][0] for name in names}
-        return _score_all(signals.reshape(*member.shape, -1), member, inputs.options(**defaults | options))
+        return _score_all(
+            signals.reshape(*member.shape, -1), member, inputs.options(**defaults | options)
+        )
     if hasattr(attack, "every_target"):
         model_checks.bounded("signals", signals)
         result = attack.every_target(signals, member, **options)
@@ -81,7 +94,9 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
 
 
 def _score_each(signals, member, attack, options):
-    """Leave-one-out for any attack: one call for each target, with the equalised models of each example."""
+    """Leave-one-out for any attack: one call for each target, with the equalised models of each
+    example.
+    """
     model_checks.bounded("signals", signals)
     n_models, n = member.shape
     first_in, first_out = member.argmax(axis=0), (~member).argmax(axis=0)
@@ -90,25 +105,34 @@ def _score_each(signals, member, attack, options):
         left_out = np.zeros((n_models, n), dtype=bool)
         left_out[s] = left_out[np.where(member[s], first_out, first_in), np.arange(n)] = True
         rows = np.argsort(left_out, axis=0, kind="stable")[:-2]
-        shadow = np.take_along_axis(signals, rows.reshape(*rows.shape, *[1] * (signals.ndim - 2)), axis=0)
+        shadow = np.take_along_axis(
+            signals, rows.reshape(*rows.shape, *[1] * (signals.ndim - 2)), axis=0
+        )
         result = attack(signals[s], shadow, np.take_along_axis(member, rows, axis=0), **options)
         scores[s] = checks.real_array("attack's scores", result, shape=(n,))
     return scores
 
 
 def _score_all(signals, member, options):
-    """Leave-one-out for `online` and `offline`, all targets in one pass over the examples (two for global spreads)."""
+    """Leave-one-out for `online` and `offline`, all targets in one pass over the examples (two for
+    global spreads).
+    """
     if options["variance"] == "global":
         return _score_pass(signals, member, options, _global_variances(signals, member, options))[0]
-    # The floor depends on the target and takes a pass of its own, which is only needed if some spread comes near it.
+    # The floor depends on the target and takes a pass of its own, which is only needed if some
+    # spread comes near it.
     scores, reaches_floor = _score_pass(signals, member, options, None)
     if reaches_floor:
-        scores, _ = _score_pass(signals, member, options, _global_variances(signals, member, options))
+        scores, _ = _score_pass(
+            signals, member, options, _global_variances(signals, member, options)
+        )
     return scores
 
 
 def _score_pass(signals, member, options, pooled):
-    """Scores (S, n) and whether a floor could have mattered; `pooled` holds each target's global variances or None."""
+    """Scores (S, n) and whether a floor could have mattered; `pooled` holds each target's global
+    variances or None.
+    """
     scores = np.empty(member.shape[::-1])  # one example in a line, as they are made
     sides = _sides(options)
     smallest, largest, count = np.full(2, np.inf), np.zeros(2), np.zeros(2)
@@ -126,13 +150,18 @@ def _score_pass(signals, member, options, pooled):
         for side, targets in enumerate(models):
             gaussians = [None, None]
             for other in sides:
-                # The target's own group loses the target, the other one its lowest-numbered model, which comes first.
-                centers, variances = fits[other] if other == side else (part[..., :1] for part in fits[other])
+                # The target's own group loses the target, the other one its lowest-numbered model,
+                # which comes first.
+                centers, variances = (
+                    fits[other] if other == side else (part[..., :1] for part in fits[other])
+                )
                 level = None if pooled is None else pooled[other]
                 gaussians[other] = centers, _variances(variances, level, targets, options)
-            scores[rows[:, None], targets] = gaussian.likelihood_ratio(groups[side], *gaussians, options)
-    # Squares about a median are at most twice those about the mean, and leaving a model out lowers the latter: no
-    # target's global variance is larger than this.
+            scores[rows[:, None], targets] = gaussian.likelihood_ratio(
+                groups[side], *gaussians, options
+            )
+    # Squares about a median are at most twice those about the mean, and leaving a model out lowers
+    # the latter: no target's global variance is larger than this.
     bound = 2 * largest / np.maximum(count, 1)
     return scores.T, bool((smallest[list(sides)] <= gaussian.FLOOR * bound[list(sides)]).any())
 
@@ -141,7 +170,11 @@ def _variances(variances, pooled, targets, options):
     if pooled is None:
         return np.maximum(variances, gaussian.TINY)
     pooled = pooled.take(targets, axis=1).swapaxes(0, 1)
-    return np.maximum(pooled, gaussian.TINY) if options["variance"] == "global" else gaussian.floored(variances, pooled)
+    return (
+        np.maximum(pooled, gaussian.TINY)
+        if options["variance"] == "global"
+        else gaussian.floored(variances, pooled)
+    )
 
 
 def _sides(options):
@@ -150,7 +183,9 @@ def _sides(options):
 
 
 def _global_variances(signals, member, options):
-    """For IN and OUT, (1 or Q, S): mean square residual about the centers, over what each target leaves."""
+    """For IN and OUT, (1 or Q, S): mean square residual about the centers, over what each target
+    leaves.
+    """
     n_models, _, n_queries = signals.shape
     spherical = options["covariance"] == "spherical"
     totals, counts = np.zeros((2, 1 if spherical else n_queries, n_models)), np.zeros(2)
@@ -174,7 +209,8 @@ def _global_variances(signals, member, options):
 def _without_each(values, center):
     """Fits of a group (b, Q, c) after each of its models in turn has left.
 
-    Returns centers, squares about the means, and means, each (b, Q, c), and the whole group's squares (b, Q).
+    Returns centers, squares about the means, and means, each (b, Q, c), and the whole group's
+    squares (b, Q).
     """
     n_left = values.shape[-1] - 1
     first = values[..., :1]
@@ -183,29 +219,38 @@ def _without_each(values, center):
     shifted -= offset
     squares = shifted * shifted
     total = squares.sum(axis=-1)
-    # Without x, at distance d from the mean, the mean moves by d / (c - 1) and the squares lose d^2 c / (c - 1).
+    # Without x, at distance d from the mean, the mean moves by d / (c - 1) and the squares lose d^2
+    # c / (c - 1).
     squares *= -(n_left + 1) / n_left
     squares += total[..., None]
     means = shifted
     means *= -1 / n_left
     means += first + offset
-    # That difference has lost its digits where one model makes up nearly all of the sum. Only one model of a group
-    # can do so: fit the others directly.
+    # That difference has lost its digits where one model makes up nearly all of the sum. Only one
+    # model of a group can do so: fit the others directly.
     fragile = np.nonzero(squares.min(axis=-1) <= 1e-3 * total)
     if fragile[0].size:
         outlier = squares[fragile].argmin(axis=-1)
         others = np.arange(n_left) + (np.arange(n_left) >= outlier[:, None])
         rest = np.take_along_axis(values[fragile], others, axis=-1)
-        means[*fragile, outlier], squares[*fragile, outlier] = gaussian.fit(rest, np.ones(rest.shape, dtype=bool))
+        means[*fragile, outlier], squares[*fragile, outlier] = gaussian.fit(
+            rest, np.ones(rest.shape, dtype=bool)
+        )
     return (means if center == "mean" else _medians_without_each(values)), squares, means, total
 
 
 def _medians_without_each(values):
-    """Median of what is left of a group (b, Q, c) after each of its models in turn has left, from one sort."""
+    """Median of what is left of a group (b, Q, c) after each of its models in turn has left, from
+    one sort.
+    """
     n_group = values.shape[-1]
     ordered = np.sort(values, axis=-1)
     middle = (n_group - 1) // 2
     low, pivot, high = (ordered[..., middle + step, None] for step in (-1, 0, 1))
     if n_group % 2 == 0:
         return np.where(values > pivot, pivot, high)
-    return np.where(values < pivot, (pivot + high) / 2, np.where(values > pivot, (low + pivot) / 2, (low + high) / 2))
+    return np.where(
+        values < pivot,
+        (pivot + high) / 2,
+        np.where(values > pivot, (low + pivot) / 2, (low + high) / 2),
+    )

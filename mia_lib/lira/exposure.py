@@ -7,24 +7,28 @@ from mia_lib.lira import gaussian
 
 
 def separation(signals, member):
-    """Distance between a record's IN and OUT models, in their own spreads (Carlini et al. 2022, section VII-B).
+    """Distance between a record's IN and OUT models, in their own spreads (Carlini et al. 2022,
+    section VII-B).
 
-    ``d = |mean_in - mean_out| / (sd_in + sd_out)``, the paper's privacy score of a record. Where both are normal, the
-    threshold with equal errors on this record has balanced accuracy Phi(d); no threshold has more if the spreads agree.
+    ``d = |mean_in - mean_out| / (sd_in + sd_out)``, the paper's privacy score of a record. Where
+    both are normal, the threshold with equal errors on this record has balanced accuracy Phi(d); no
+    threshold has more if the spreads agree.
 
     Parameters
     ----------
     signals : array (S, n)
-        One signal for each model and record, best one that is close to normal, such as `signals.logit_confidence`.
+        One signal for each model and record, best one that is close to normal, such as
+        `signals.logit_confidence`.
     member : bool array (S, n)
         True where record i trained model s.
 
     Returns
     -------
     float64 array (n,)
-        At least 0, larger means more exposed. Standard deviations have ddof 0, and a floor of 1e-6 of the root mean
-        square of all, so that a record on which all models agree has a finite d. Biased upward: with equal laws the mean
-        is near sqrt((1 / S_in + 1 / S_out) / (2 pi)), not 0.
+        At least 0, larger means more exposed. Standard deviations have ddof 0, and a floor of 1e-6
+        of the root mean square of all, so that a record on which all models agree has a finite d.
+        Biased upward: with equal laws the mean is near sqrt((1 / S_in + 1 / S_out) / (2 pi)), not
+        0.
 
     Raises
     ------
@@ -48,12 +52,13 @@ def separation(signals, member):
 
 
 def influence(values, member):
-    """What training on a record does to a model's answer on that record: mean over IN models minus mean over OUT.
+    """What training on a record does to a model's answer on that record: mean over IN models minus
+    mean over OUT.
 
-    With values that are 1 where a model predicts the record's label and 0 elsewhere, this is the memorization of Feldman
-    and Zhang (2020, eq. 1), estimated from models on random subsets. It is then also the advantage, on this record, of
-    the adversary who says "member" when the prediction is right, and its mean over records is the gap between
-    training and test accuracy.
+    With values that are 1 where a model predicts the record's label and 0 elsewhere, this is the
+    memorization of Feldman and Zhang (2020, eq. 1), estimated from models on random subsets. It is
+    then also the advantage, on this record, of the adversary who says "member" when the prediction
+    is right, and its mean over records is the gap between training and test accuracy.
 
     Parameters
     ----------
@@ -90,7 +95,9 @@ def _checked(values, member, least):
     values = model_checks.signals(name, values, (2,)).astype(np.float64)
     model_checks.bounded(name, values)
     member = checks.boolean_array("member", member, shape=values.shape)
-    model_checks.counts("member", member, least, ("IN", "OUT"), "two models" if least == 2 else "one model")
+    model_checks.counts(
+        "member", member, least, ("IN", "OUT"), "two models" if least == 2 else "one model"
+    )
     return values, member
 
 

@@ -1,4 +1,6 @@
-"""The likelihood-ratio attack on one target: Gaussians fitted to the shadow models' signals, IN and OUT."""
+"""The likelihood-ratio attack on one target: Gaussians fitted to the shadow models' signals, IN and
+OUT.
+"""
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -6,28 +8,34 @@ from scipy.special import log_ndtr
 from mia_lib import checks, model_checks
 from mia_lib.lira import inputs
 
-# The smallest variance of a fitted Gaussian: this share of the global one, and never below the second number.
+# The smallest variance of a fitted Gaussian: this share of the global one, and never below the
+# second number.
 FLOOR, TINY = 1e-12, 1e-60
 
 
-def online(target, shadow, shadow_member, variance="per-example", center="mean", covariance="spherical"):
-    """Log-likelihood ratio of the target's signals under Gaussians fitted to the IN and to the OUT models.
+def online(
+    target, shadow, shadow_member, variance="per-example", center="mean", covariance="spherical"
+):
+    """Log-likelihood ratio of the target's signals under Gaussians fitted to the IN and to the OUT
+    models.
 
-    Carlini et al. 2022, Algorithm 1: ``log N(x; mu_in, s_in^2) - log N(x; mu_out, s_out^2)``, summed over the
-    queries. A larger score means more likely a member; 0 means that both sides explain the signal equally well.
+    Carlini et al. 2022, Algorithm 1: ``log N(x; mu_in, s_in^2) - log N(x; mu_out, s_out^2)``,
+    summed over the queries. A larger score means more likely a member; 0 means that both sides
+    explain the signal equally well.
 
     Parameters
     ----------
     target : array (n,) or (n, Q)
-        The target model's signal for n examples and Q queries of each, in any unit that is roughly normal
-        (`mia_lib.signals.logit_confidence`); finite, below 1e100 in magnitude.
+        The target model's signal for n examples and Q queries of each, in any unit that is roughly
+        normal (`mia_lib.signals.logit_confidence`); finite, below 1e100 in magnitude.
     shadow : array (S, n) or (S, n, Q)
-        The same signal of S shadow models, the target not among them. A memory map is read in blocks.
+        The same signal of S shadow models, the target not among them. A memory map is read in
+        blocks.
     shadow_member : bool array (S, n)
         True where example i trained shadow model s (an IN model of that example).
     variance : {"per-example", "global"}
-        One spread for each example (standard deviation about the mean, ddof 0), or one for all examples (root mean
-        square residual about each example's center); IN and OUT apart in both.
+        One spread for each example (standard deviation about the mean, ddof 0), or one for all
+        examples (root mean square residual about each example's center); IN and OUT apart in both.
     center : {"mean", "median"}
         The location of each Gaussian, per example and query.
     covariance : {"spherical", "diagonal"}
@@ -41,18 +49,19 @@ def online(target, shadow, shadow_member, variance="per-example", center="mean",
     Raises
     ------
     ValueError
-        For wrong shapes, signals that are not finite, an unknown choice, an example with fewer than two IN or two
-        OUT models, and a target whose signals are a copy of a shadow model's.
+        For wrong shapes, signals that are not finite, an unknown choice, an example with fewer than
+        two IN or two OUT models, and a target whose signals are a copy of a shadow model's.
 
     Notes
     -----
-    No spread is smaller than 1e-6 of the global one of its side (1e-30 where that is 0), so that models which agree
-    exactly on an example give a large score and not a division by zero.
+    No spread is smaller than 1e-6 of the global one of its side (1e-30 where that is 0), so that
+    models which agree exactly on an example give a large score and not a division by zero.
     Taught in book/lira.ipynb.
 
     Examples
     --------
-    >>> shadow, member = np.array([[3.0], [5.0], [-1.0], [1.0]]), np.array([[True], [True], [False], [False]])
+    >>> shadow, member = np.array([[3.0], [5.0], [-1.0], [1.0]]), np.array([[True], [True], [False],
+    ...     [False]])
     >>> online(np.array([3.0]), shadow, member)
     array([4.])
     """
@@ -61,27 +70,35 @@ def online(target, shadow, shadow_member, variance="per-example", center="mean",
     return likelihood_ratio(x, inside, outside, options)[:, 0]
 
 
-def offline(target, shadow, shadow_member, variance="per-example", center="mean", covariance="spherical",
-            tail="one-sided"):  # fmt: skip
+def offline(
+    target,
+    shadow,
+    shadow_member,
+    variance="per-example",
+    center="mean",
+    covariance="spherical",
+    tail="one-sided",
+):
     """How far the target's signals lie above those of models that did not train on the example.
 
-    Carlini et al. 2022, eq. 4, in logarithms: ``log Phi((x - mu_out) / s_out)``, summed over the queries. Only OUT
-    models are used, so that all shadow models can be trained before the examples are known. The paper's probability
-    itself rounds to 1 from about eight spreads on; its logarithm keeps the order up to 38.
+    Carlini et al. 2022, eq. 4, in logarithms: ``log Phi((x - mu_out) / s_out)``, summed over the
+    queries. Only OUT models are used, so that all shadow models can be trained before the examples
+    are known. The paper's probability itself rounds to 1 from about eight spreads on; its logarithm
+    keeps the order up to 38.
 
     Parameters
     ----------
     target, shadow, shadow_member, variance, center, covariance
         As for `online`; IN models are ignored.
     tail : {"one-sided", "density"}
-        Equation 4, or ``-log N(x; mu_out, s_out^2)``, for which a signal far below the OUT models counts as much
-        as one far above.
+        Equation 4, or ``-log N(x; mu_out, s_out^2)``, for which a signal far below the OUT models
+        counts as much as one far above.
 
     Returns
     -------
     array (n,), float64
-        Larger means more likely a member: at most 0 for the one-sided form, any real number for the density.
-        Always finite.
+        Larger means more likely a member: at most 0 for the one-sided form, any real number for the
+        density. Always finite.
 
     Raises
     ------
@@ -104,7 +121,9 @@ def offline(target, shadow, shadow_member, variance="per-example", center="mean"
 
 
 def _fitted(target, shadow, shadow_member, options, sides):
-    """Target (n, Q, 1) and, for each side, (center, variance) with axes example, query, 1; None if not asked for."""
+    """Target (n, Q, 1) and, for each side, (center, variance) with axes example, query, 1; None if
+    not asked for.
+    """
     x = checks.real_array("target", target, (1, 2))
     model_checks.bounded("target", x)
     shadow = model_checks.signals("shadow", shadow, (x.ndim + 1,))
@@ -117,28 +136,42 @@ def _fitted(target, shadow, shadow_member, options, sides):
     fits = {side: np.empty((3, *x.shape)) for side in sides}
     for start, values, masks in inputs.chunks("shadow", shadow, member):
         rows = slice(start, start + len(values))
-        for side, (mean, squares) in zip(sides, moments(values, [masks if side == "IN" else ~masks for side in sides])):
+        for side, (mean, squares) in zip(
+            sides, moments(values, [masks if side == "IN" else ~masks for side in sides])
+        ):
             fits[side][:, rows] = mean, squares, squares
         if options["center"] == "mean":
             continue
         for side in sides:
             for some, _, inside in inputs.of_equal_count(values, masks if side == "IN" else ~masks):
                 middle, mean, square = median(inside), *fits[side][:2, start + some]
-                fits[side][::2, start + some] = middle, square + inside.shape[-1] * (middle - mean) ** 2
+                fits[side][::2, start + some] = (
+                    middle,
+                    square + inside.shape[-1] * (middle - mean) ** 2,
+                )
     count = {"IN": np.count_nonzero(member, axis=0), "OUT": np.count_nonzero(~member, axis=0)}
     gaussians = {"IN": None}
     for side, (center, squares, residuals) in fits.items():
         variances = squares / count[side][:, None]
         pooled = residuals.sum(axis=0, keepdims=True) / count[side].sum()
         if options["covariance"] == "spherical":
-            variances, pooled = variances.mean(axis=1, keepdims=True), pooled.mean(axis=1, keepdims=True)
-        variances = np.maximum(pooled, TINY) if options["variance"] == "global" else floored(variances, pooled)
+            variances, pooled = (
+                variances.mean(axis=1, keepdims=True),
+                pooled.mean(axis=1, keepdims=True),
+            )
+        variances = (
+            np.maximum(pooled, TINY)
+            if options["variance"] == "global"
+            else floored(variances, pooled)
+        )
         gaussians[side] = center[..., None], variances[..., None]
     return x[..., None], gaussians["IN"], gaussians["OUT"]
 
 
 def moments(values, sides):
-    """For each side, mean and squares about it, (b, Q) each, of the signals (b, Q, S) that its mask (b, S) holds."""
+    """For each side, mean and squares about it, (b, Q) each, of the signals (b, Q, S) that its mask
+    (b, S) holds.
+    """
     # Both sums of both sides are products of matrices: no side has to be gathered.
     shifted = values - values[..., :1]
     weights = np.empty((len(values), len(sides), values.shape[-1]))
@@ -152,7 +185,8 @@ def moments(values, sides):
     squares = raw - sums * means
     found = [(values[..., 0] + means[..., i], squares[..., i]) for i in range(len(sides))]
     for i, mask in enumerate(sides):
-        # Where the values are far from the first of all models, relative to their spread, digits were lost.
+        # Where the values are far from the first of all models, relative to their spread, digits
+        # were lost.
         row, query = np.nonzero(squares[..., i] <= 1e-5 * raw[..., i])
         if row.size:
             own, used = values[row, query], mask[row]
@@ -175,7 +209,11 @@ def median(values):
     """Median (b, Q) of (b, Q, c), which is sorted in place: faster than selection."""
     values.sort(axis=-1)
     middle = values.shape[-1] // 2
-    return values[..., middle] if values.shape[-1] % 2 else (values[..., middle - 1] + values[..., middle]) / 2
+    return (
+        values[..., middle]
+        if values.shape[-1] % 2
+        else (values[..., middle - 1] + values[..., middle]) / 2
+    )
 
 
 def floored(variances, pooled):
@@ -183,7 +221,9 @@ def floored(variances, pooled):
 
 
 def likelihood_ratio(x, inside, outside, options):
-    """Scores (b, c) of signals (b, Q, c) given (center, variance) of both sides, summed over queries."""
+    """Scores (b, c) of signals (b, Q, c) given (center, variance) of both sides, summed over
+    queries.
+    """
     if "tail" not in options:
         scores = _deviance(x, *outside)
         scores -= _deviance(x, *inside)
@@ -196,7 +236,9 @@ def likelihood_ratio(x, inside, outside, options):
 
 
 def _deviance(x, center, variances):
-    """-2 log of the normal density, without its constant, summed over axis 1, the queries (variances: Q or 1)."""
+    """-2 log of the normal density, without its constant, summed over axis 1, the queries
+    (variances: Q or 1).
+    """
     squares = x - center
     squares *= squares
     logs = np.log(variances)

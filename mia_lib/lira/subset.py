@@ -8,9 +8,10 @@ from mia_lib import checks, model_checks
 def balanced_subset(signals, member, n_models):
     """Keep n_models values for each example, half of them IN and half OUT.
 
-    The success of the attack against the number of shadow models (Carlini et al. 2022, Fig. 9) needs sets of every
-    size in which each example is half the time a member. The first rows of half masks are no such set, so each example
-    keeps its own lowest-numbered models of either side. A row of the result is therefore not one model throughout.
+    The success of the attack against the number of shadow models (Carlini et al. 2022, Fig. 9)
+    needs sets of every size in which each example is half the time a member. The first rows of half
+    masks are no such set, so each example keeps its own lowest-numbered models of either side. A
+    row of the result is therefore not one model throughout.
 
     Parameters
     ----------
@@ -51,7 +52,9 @@ def balanced_subset(signals, member, n_models):
         checks.fail("n_models", str(n_models), "an even number")
     half = n_models // 2
     model_checks.counts("member", member, half, ("IN", "OUT"), f"{half} models")
-    first_in, first_out = (np.argsort(~side, axis=0, kind="stable")[:half] for side in (member, ~member))
+    first_in, first_out = (
+        np.argsort(~side, axis=0, kind="stable")[:half] for side in (member, ~member)
+    )
     rows = np.concatenate([first_in, first_out])
     kept = np.take_along_axis(signals, rows.reshape(*rows.shape, *[1] * (signals.ndim - 2)), axis=0)
     return kept, np.take_along_axis(member, rows, axis=0)

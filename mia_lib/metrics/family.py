@@ -1,4 +1,5 @@
-"""The generalized metric family: ratios of linear functions of the four confusion fractions, and their thresholds.
+"""The generalized metric family: ratios of linear functions of the four confusion fractions, and
+their thresholds.
 
 Taught in book/generalized_metrics.ipynb.
 """
@@ -9,7 +10,8 @@ import numpy as np
 
 from mia_lib import checks
 
-SUM_TOLERANCE = 1e-6  # how far four fractions may sum from 1: rounding passes, counts in place of fractions do not
+# how far four fractions may sum from 1: rounding passes, counts in place of fractions do not
+SUM_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,8 @@ class Metric:
     Parameters
     ----------
     a0, a11, a10, a01, a00 : float
-        The numerator: a constant and the weights of TP, FP, FN, TN. The first index is the guess, the second the truth.
+        The numerator: a constant and the weights of TP, FP, FN, TN. The first index is the guess,
+        the second the truth.
     b0, b11, b10, b01, b00 : float
         The same for the denominator.
 
@@ -30,7 +33,8 @@ class Metric:
 
     Notes
     -----
-    MACE v1 eq. 12, v2 eq. 4. Larger is better for the adversary. Taught in book/generalized_metrics.ipynb.
+    MACE v1 eq. 12, v2 eq. 4. Larger is better for the adversary. Taught in
+    book/generalized_metrics.ipynb.
 
     Examples
     --------
@@ -52,7 +56,9 @@ class Metric:
 
     def __post_init__(self):
         for field in fields(self):
-            object.__setattr__(self, field.name, checks.number(field.name, getattr(self, field.name)))
+            object.__setattr__(
+                self, field.name, checks.number(field.name, getattr(self, field.name))
+            )
         if not any((self.b0, self.b11, self.b10, self.b01, self.b00)):
             checks.fail("b0, b11, b10, b01, b00", "only zeros", "a denominator")
 
@@ -62,13 +68,14 @@ class Metric:
         Parameters
         ----------
         tp, fp, fn, tn : array_like
-            Fractions of the population, any shapes that broadcast, summing to 1: tp + fn = p, the prior, or the same
-            of one example, where tp + fn is its posterior.
+            Fractions of the population, any shapes that broadcast, summing to 1: tp + fn = p, the
+            prior, or the same of one example, where tp + fn is its posterior.
 
         Returns
         -------
         float64 array
-            The broadcast shape. NaN where the denominator is 0, as for PPV when nobody is called a member.
+            The broadcast shape. NaN where the denominator is 0, as for PPV when nobody is called a
+            member.
 
         Raises
         ------
@@ -81,24 +88,34 @@ class Metric:
         0.80 nan
         """
         names = ("tp", "fp", "fn", "tn")
-        parts = [checks.real_array(name, value, empty=True) for name, value in zip(names, (tp, fp, fn, tn))]
+        parts = [
+            checks.real_array(name, value, empty=True)
+            for name, value in zip(names, (tp, fp, fn, tn))
+        ]
         try:
             tp, fp, fn, tn = np.broadcast_arrays(*parts)
         except ValueError:
-            checks.fail("tp, fp, fn, tn", f"shapes {', '.join(str(part.shape) for part in parts)}", "shapes that fit")
+            checks.fail(
+                "tp, fp, fn, tn",
+                f"shapes {', '.join(str(part.shape) for part in parts)}",
+                "shapes that fit",
+            )
         for name, part in zip(names, (tp, fp, fn, tn)):
             if (part < -SUM_TOLERANCE).any():
                 checks.fail(name, f"{part.min():g}", "fractions of at least 0")
         total = tp + fp + fn + tn
         if (np.abs(total - 1) > SUM_TOLERANCE).any():
             worst = total.flat[np.abs(total - 1).argmax()]
-            checks.fail("tp, fp, fn, tn", f"a sum of {worst:g}", "fractions of the population that sum to 1")
+            checks.fail(
+                "tp, fp, fn, tn", f"a sum of {worst:g}", "fractions of the population that sum to 1"
+            )
         top = self.a0 + self.a11 * tp + self.a10 * fp + self.a01 * fn + self.a00 * tn
         bottom = self.b0 + self.b11 * tp + self.b10 * fp + self.b01 * fn + self.b00 * tn
         return np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0)[()]
 
     def gains(self, value):
-        """What calling a member "member", and a non-member "non-member", adds to numerator - value x denominator.
+        """What calling a member "member", and a non-member "non-member", adds to numerator - value
+        x denominator.
 
         Parameters
         ----------
@@ -112,8 +129,8 @@ class Metric:
 
         Notes
         -----
-        numerator - l denominator is linear in the four fractions, and is largest where exactly those signals are
-        called members whose posterior eta has eta alpha >= (1 - eta) beta.
+        numerator - l denominator is linear in the four fractions, and is largest where exactly
+        those signals are called members whose posterior eta has eta alpha >= (1 - eta) beta.
 
         Examples
         --------
@@ -130,15 +147,16 @@ class Metric:
         Returns
         -------
         float or None
-            t = (a00 - a10) / (a11 - a10 - a01 + a00): member iff eta >= t. Values of at most 0 mean always, above 1
-            never. None where the closed form does not hold.
+            t = (a00 - a10) / (a11 - a10 - a01 + a00): member iff eta >= t. Values of at most 0 mean
+            always, above 1 never. None where the closed form does not hold.
 
         Notes
         -----
-        MACE Theorem 1 asks for b11 = b01 and b10 = b00, so that the denominator depends on the prior alone. It also
-        needs that denominator to be positive (here: for every prior) and a11 - a10 - a01 + a00 > 0, otherwise
-        it is small posteriors that gain; and the inequality printed in its proof has to be turned around, because a
-        metric is to be maximised. PPV and WA do not meet the condition. Taught in book/generalized_metrics.ipynb.
+        MACE Theorem 1 asks for b11 = b01 and b10 = b00, so that the denominator depends on the
+        prior alone. It also needs that denominator to be positive (here: for every prior) and a11 -
+        a10 - a01 + a00 > 0, otherwise it is small posteriors that gain; and the inequality printed
+        in its proof has to be turned around, because a metric is to be maximised. PPV and WA do not
+        meet the condition. Taught in book/generalized_metrics.ipynb.
 
         Examples
         --------
@@ -153,7 +171,8 @@ class Metric:
         return self.threshold_at(0.0)
 
     def threshold_at(self, value):
-        """The threshold that is optimal if `value` is the optimum: the fixed point that replaces Theorem 1.
+        """The threshold that is optimal if `value` is the optimum: the fixed point that replaces
+        Theorem 1.
 
         Parameters
         ----------
@@ -163,14 +182,15 @@ class Metric:
         Returns
         -------
         float or None
-            t* = beta / (alpha + beta) with `gains` at l*. None where alpha + beta <= 0: no rule "eta >= t" follows.
+            t* = beta / (alpha + beta) with `gains` at l*. None where alpha + beta <= 0: no rule
+            "eta >= t" follows.
 
         Notes
         -----
-        Holds for every metric whose denominator is positive. l* and t* determine each other: l* is the value reached
-        at t*. WA with equal weights for its errors has t* = 1/2 whatever l* is, since WA = 2 A / (1 + A) increases
-        with accuracy A; PPV has t* = l* = sup eta, which no adversary attains. Taught in
-        book/generalized_metrics.ipynb.
+        Holds for every metric whose denominator is positive. l* and t* determine each other: l* is
+        the value reached at t*. WA with equal weights for its errors has t* = 1/2 whatever l* is,
+        since WA = 2 A / (1 + A) increases with accuracy A; PPV has t* = l* = sup eta, which no
+        adversary attains. Taught in book/generalized_metrics.ipynb.
 
         Examples
         --------
@@ -201,7 +221,8 @@ def accuracy():
 
 
 def ppv():
-    """Positive predictive value, or precision: TP / (TP + FP); no closed-form threshold and no maximiser.
+    """Positive predictive value, or precision: TP / (TP + FP); no closed-form threshold and no
+    maximiser.
 
     Returns
     -------
@@ -209,8 +230,8 @@ def ppv():
 
     Notes
     -----
-    MACE v1 eq. 14. The supremum is that of eta, approached by an adversary that calls ever fewer signals members.
-    Taught in book/generalized_metrics.ipynb.
+    MACE v1 eq. 14. The supremum is that of eta, approached by an adversary that calls ever fewer
+    signals members. Taught in book/generalized_metrics.ipynb.
 
     Examples
     --------
@@ -277,8 +298,8 @@ def am(prior):
 
     Notes
     -----
-    MACE v1 section 4.3 (Menon et al. 2013). Its maximum (1 + TV) / 2 does not depend on p. Taught in
-    book/generalized_metrics.ipynb.
+    MACE v1 section 4.3 (Menon et al. 2013). Its maximum (1 + TV) / 2 does not depend on p. Taught
+    in book/generalized_metrics.ipynb.
 
     Examples
     --------
@@ -295,7 +316,8 @@ def weighted_accuracy(w1, w2, w3, w4):
     Parameters
     ----------
     w1, w2, w3, w4 : float
-        Weights, at least 0, of TP, TN, FP and FN. At least one of w1, w2 and one of w3, w4 is positive.
+        Weights, at least 0, of TP, TN, FP and FN. At least one of w1, w2 and one of w3, w4 is
+        positive.
 
     Returns
     -------
@@ -308,16 +330,23 @@ def weighted_accuracy(w1, w2, w3, w4):
 
     Notes
     -----
-    MACE v1 eq. 17. Theorem 1 does not apply (b11 = w1, b01 = w4); `Metric.threshold_at` does. Taught in
-    book/generalized_metrics.ipynb.
+    MACE v1 eq. 17. Theorem 1 does not apply (b11 = w1, b01 = w4); `Metric.threshold_at` does.
+    Taught in book/generalized_metrics.ipynb.
 
     Examples
     --------
     >>> weighted_accuracy(2, 2, 1, 1).threshold() is None
     True
     """
-    weights = [checks.number(name, value, 0) for name, value in zip(("w1", "w2", "w3", "w4"), (w1, w2, w3, w4))]
+    weights = [
+        checks.number(name, value, 0)
+        for name, value in zip(("w1", "w2", "w3", "w4"), (w1, w2, w3, w4))
+    ]
     if not any(weights[:2]) or not any(weights[2:]):
-        checks.fail("w1, w2, w3, w4", str(tuple(weights)), "a positive weight in each of (w1, w2) and (w3, w4)")
+        checks.fail(
+            "w1, w2, w3, w4",
+            str(tuple(weights)),
+            "a positive weight in each of (w1, w2) and (w3, w4)",
+        )
     w1, w2, w3, w4 = weights
     return Metric(0, w1, 0, 0, w2, 0, w1, w3, w4, w2)

@@ -19,8 +19,8 @@ def n_nonmembers_needed(fpr, delta=0.05, purpose="certify"):
     delta : float
         The error probability of the claim.
     purpose : {"certify", "interval"}
-        "certify": zero false positives show FPR <= a with a one-sided limit at level delta. "interval": the interval of
-        `Roc.tpr_at` at level delta has a lower end above 0 to offer.
+        "certify": zero false positives show FPR <= a with a one-sided limit at level delta.
+        "interval": the interval of `Roc.tpr_at` at level delta has a lower end above 0 to offer.
 
     Returns
     -------
@@ -40,7 +40,8 @@ def n_nonmembers_needed(fpr, delta=0.05, purpose="certify"):
     --------
     >>> n_nonmembers_needed(0.001), n_nonmembers_needed(0.00001)
     (2995, 299572)
-    >>> n_nonmembers_needed(0.001, purpose="interval"), n_nonmembers_needed(0.00001, purpose="interval")
+    >>> n_nonmembers_needed(0.001, purpose="interval"), n_nonmembers_needed(0.00001,
+    ...     purpose="interval")
     (4380, 438201)
     """
     fpr = checks.number("fpr", fpr, 0, 1, open_low=True, open_high=True)
@@ -65,8 +66,9 @@ def n_members_needed(tpr, fpr, delta=0.05):
     Returns
     -------
     int
-        The smallest n whose Clopper-Pearson lower limit exceeds fpr when tpr n members, rounded, are found. The threshold of
-        a real interval is a little stricter, so that somewhat more are needed.
+        The smallest n whose Clopper-Pearson lower limit exceeds fpr when tpr n members, rounded,
+        are found. The threshold of a real interval is a little stricter, so that somewhat more are
+        needed.
 
     Raises
     ------
@@ -84,7 +86,8 @@ def n_members_needed(tpr, fpr, delta=0.05):
     """
     fpr, delta = checks.number("fpr", fpr, 0, 1, open_low=True, open_high=True), checks.delta(delta)
     tpr = checks.number("tpr", tpr, fpr, 1, open_low=True)
-    # The limit rises and falls a little with every whole member found, so the sizes are looked through in blocks.
+    # The limit rises and falls a little with every whole member found, so the sizes are looked
+    # through in blocks.
     start, block = 1, 4096
     while True:
         n = np.arange(start, start + block)
@@ -97,7 +100,8 @@ def n_members_needed(tpr, fpr, delta=0.05):
 def fewest_false_positives(n0, fpr, delta):
     """The largest k with Pr(Bin(n0, fpr) <= k) <= delta / 4; None if there is none.
 
-    Above the threshold of the true ROC(fpr) lie more than k of n0 non-members, except with probability delta / 4.
+    Above the threshold of the true ROC(fpr) lie more than k of n0 non-members, except with
+    probability delta / 4.
     """
     k = int(stats.binom.ppf(delta / 4, n0, fpr))
     while k >= 0 and stats.binom.cdf(k, n0, fpr) > delta / 4:
@@ -108,7 +112,8 @@ def fewest_false_positives(n0, fpr, delta):
 def most_false_positives(n0, fpr, delta):
     """The smallest k with Pr(Bin(n0, fpr) >= k + 1) <= delta / 4.
 
-    Above the threshold of the true ROC(fpr) lie at most k of n0 non-members, except with probability delta / 4.
+    Above the threshold of the true ROC(fpr) lie at most k of n0 non-members, except with
+    probability delta / 4.
     """
     k = max(0, int(stats.binom.isf(delta / 4, n0, fpr)) - 1)
     while stats.binom.sf(k, n0, fpr) > delta / 4:

@@ -1,8 +1,9 @@
 """The ROC of an attack, what is read off it, and how sure that is.
 
-One target model gives scores (n,), and its entries are independent. Several targets that were trained on parts of the
-same examples give scores (S, n) that are pooled into one ROC: entries of one example then depend on each other, and
-intervals come from a bootstrap that draws whole examples.
+One target model gives scores (n,), and its entries are independent. Several targets that were
+trained on parts of the same examples give scores (S, n) that are pooled into one ROC: entries of
+one example then depend on each other, and intervals come from a bootstrap that draws whole
+examples.
 
 Taught in book/membership_game.ipynb.
 """
@@ -42,8 +43,8 @@ def roc(scores, member):
 
     Notes
     -----
-    An example is called a member where its score is at least the threshold. Carlini et al. 2022, section III-B.
-    Taught in book/membership_game.ipynb.
+    An example is called a member where its score is at least the threshold. Carlini et al. 2022,
+    section III-B. Taught in book/membership_game.ipynb.
 
     Examples
     --------
@@ -54,7 +55,11 @@ def roc(scores, member):
     scores = checks.real_array("scores", scores, ndim=(1, 2), finite=False)
     if np.isposinf(scores).any():
         # The first threshold is +inf, above every score, so that the curve starts at (0, 0).
-        checks.fail("scores", f"{np.isposinf(scores).sum()} of +inf", "finite scores, or -inf for the least likely")
+        checks.fail(
+            "scores",
+            f"{np.isposinf(scores).sum()} of +inf",
+            "finite scores, or -inf for the least likely",
+        )
     member = checks.boolean_array("member", member, shape=scores.shape)
     checks.both_groups("member", member)
 
@@ -97,8 +102,8 @@ class Roc:
     auc : float
         Pr(score of a member > score of a non-member), ties counted half (Mann and Whitney).
     balanced_accuracy : float
-        The largest (TPR + 1 - FPR) / 2 over all thresholds. The threshold is chosen on the evaluated scores
-        themselves, so it flatters the attack.
+        The largest (TPR + 1 - FPR) / 2 over all thresholds. The threshold is chosen on the
+        evaluated scores themselves, so it flatters the attack.
     fpr_floor : float
         1 / non-members, the smallest false-positive rate above 0 that the data can show.
     n_members, n_nonmembers : int
@@ -155,10 +160,11 @@ class Roc:
 
         Notes
         -----
-        Where every group has one entry, the interval holds for any distribution of the scores. Binomial limits say
-        how many false positives the threshold of the true ROC(fpr) may have, delta / 4 each, and Clopper-Pearson
-        limits the TPR at these two thresholds, delta / 4 each. The lower end is 0 where fpr is not `resolvable`.
-        Otherwise a percentile bootstrap of 1,000 resamples draws whole groups, scores fixed.
+        Where every group has one entry, the interval holds for any distribution of the scores.
+        Binomial limits say how many false positives the threshold of the true ROC(fpr) may have,
+        delta / 4 each, and Clopper-Pearson limits the TPR at these two thresholds, delta / 4 each.
+        The lower end is 0 where fpr is not `resolvable`. Otherwise a percentile bootstrap of 1,000
+        resamples draws whole groups, scores fixed.
 
         Examples
         --------
@@ -176,7 +182,8 @@ class Roc:
         return intervals.bootstrap(statistic, n_groups, delta, N_RESAMPLES, rng, block)
 
     def weighted_tpr(self, fpr, groups=None):
-        """ROC(fpr) as a function of how often each group is drawn: what a bootstrap of several curves shares.
+        """ROC(fpr) as a function of how often each group is drawn: what a bootstrap of several
+        curves shares.
 
         Parameters
         ----------
@@ -188,8 +195,8 @@ class Roc:
         Returns
         -------
         callable
-            Takes weights (b, number of groups), returns b TPR; NaN where no member or no non-member was drawn. For
-            `intervals.bootstrap`.
+            Takes weights (b, number of groups), returns b TPR; NaN where no member or no non-member
+            was drawn. For `intervals.bootstrap`.
 
         Raises
         ------
@@ -247,13 +254,14 @@ class Roc:
 
         Notes
         -----
-        Where every group has one entry: DeLong's variance (DeLong et al. 1988) and a t interval for the logit of the
-        AUC, with Satterthwaite's degrees of freedom. In simulations it covers 94 to 97 % (nominal 95 %) for 30 and
-        more of each group, and less than 90 % for 20 members with an AUC above 0.95. Where every pair, or no pair, is
-        in order the variance is 0, and the limit comes from min(members, non-members) disjoint pairs, which are
-        independent trials. Scores that are all equal have an AUC of 1/2 for certain. Otherwise a percentile bootstrap
-        of 1,000 resamples draws whole groups, scores fixed: the textbook standard error takes the entries of one
-        example for independent and is too small.
+        Where every group has one entry: DeLong's variance (DeLong et al. 1988) and a t interval for
+        the logit of the AUC, with Satterthwaite's degrees of freedom. In simulations it covers 94
+        to 97 % (nominal 95 %) for 30 and more of each group, and less than 90 % for 20 members with
+        an AUC above 0.95. Where every pair, or no pair, is in order the variance is 0, and the
+        limit comes from min(members, non-members) disjoint pairs, which are independent trials.
+        Scores that are all equal have an AUC of 1/2 for certain. Otherwise a percentile bootstrap
+        of 1,000 resamples draws whole groups, scores fixed: the textbook standard error takes the
+        entries of one example for independent and is too small.
 
         Examples
         --------
@@ -292,7 +300,8 @@ class Roc:
         Returns
         -------
         int
-            The number of distinct groups among the non-members that the threshold of ROC(fpr) calls members.
+            The number of distinct groups among the non-members that the threshold of ROC(fpr) calls
+            members.
 
         Raises
         ------
@@ -370,8 +379,9 @@ class Roc:
 
         Notes
         -----
-        Entries are counted. For pooled targets they are not independent, so there it is necessary and not sufficient:
-        look at `distinct_false_positives` too. Taught in book/membership_game.ipynb.
+        Entries are counted. For pooled targets they are not independent, so there it is necessary
+        and not sufficient: look at `distinct_false_positives` too. Taught in
+        book/membership_game.ipynb.
 
         Examples
         --------
@@ -388,27 +398,41 @@ class Roc:
             return np.tile(np.arange(n), self.shape[0] if len(self.shape) == 2 else 1), n
         groups = np.asarray(groups)
         if groups.shape not in (self.shape, self.shape[-1:]):
-            checks.fail("groups", f"shape {groups.shape}", f"shape {self.shape} or {self.shape[-1:]}")
+            checks.fail(
+                "groups", f"shape {groups.shape}", f"shape {self.shape} or {self.shape[-1:]}"
+            )
         names, index = np.unique(np.broadcast_to(groups, self.shape), return_inverse=True)
         return index.ravel(), names.size
 
     def _members_above(self, ties=False):
-        """For each non-member in descending order: how many members score higher (with ties: at least as high)."""
+        """For each non-member in descending order: how many members score higher (with ties: at
+        least as high).
+        """
         side = "left" if ties else "right"
-        return self.n_members - np.searchsorted(self.member_scores[::-1], self.nonmember_scores, side=side)
+        return self.n_members - np.searchsorted(
+            self.member_scores[::-1], self.nonmember_scores, side=side
+        )
 
     def _first_above(self, fpr):
-        """Place of the first non-member that makes the false-positive rate exceed fpr; None if none does."""
+        """Place of the first non-member that makes the false-positive rate exceed fpr; None if none
+        does.
+        """
         exceeding = np.flatnonzero(np.arange(1, self.n_nonmembers + 1) / self.n_nonmembers > fpr)
         return int(exceeding[0]) if exceeding.size else None
 
     def _exact_tpr_at(self, fpr, delta):
-        above = np.append(self._members_above(), self.n_members)  # the last: every non-member is called
+        above = np.append(
+            self._members_above(), self.n_members
+        )  # the last: every non-member is called
         first = self._first_above(fpr)
         value = above[self.n_nonmembers if first is None else first] / self.n_members
         few = fewest_false_positives(self.n_nonmembers, fpr, delta)
         many = most_false_positives(self.n_nonmembers, fpr, delta)
-        low = 0.0 if few is None else intervals.clopper_pearson_lower(above[few], self.n_members, delta / 4)
+        low = (
+            0.0
+            if few is None
+            else intervals.clopper_pearson_lower(above[few], self.n_members, delta / 4)
+        )
         high = intervals.clopper_pearson_upper(above[many], self.n_members, delta / 4)
         # At fpr = 1 everything is called, which is certain and not an estimate.
         return Estimate(float(value), 1.0 if fpr == 1 else float(low), float(high))
@@ -417,13 +441,23 @@ class Roc:
         n1, n0 = self.n_members, self.n_nonmembers
         if self.auc in (0, 1):
             limit = intervals.clopper_pearson_lower(min(n1, n0), min(n1, n0), delta / 2)
-            return Estimate(self.auc, float(limit), 1.0) if self.auc == 1 else Estimate(0.0, 0.0, float(1 - limit))
+            return (
+                Estimate(self.auc, float(limit), 1.0)
+                if self.auc == 1
+                else Estimate(0.0, 0.0, float(1 - limit))
+            )
         beaten_by = (self._members_above() + self._members_above(ties=True)) / (2 * n1)
-        below = [np.searchsorted(self.nonmember_scores[::-1], self.member_scores, side) for side in ("left", "right")]
+        below = [
+            np.searchsorted(self.nonmember_scores[::-1], self.member_scores, side)
+            for side in ("left", "right")
+        ]
         beats = sum(below) / (2 * n0)
-        # One value has no variance to estimate: auc (1 - auc) is the largest that values in [0, 1] can have.
+        # One value has no variance to estimate: auc (1 - auc) is the largest that values in [0, 1]
+        # can have.
         bound = self.auc * (1 - self.auc)
-        parts = [part.var(ddof=1) / part.size if part.size > 1 else bound for part in (beaten_by, beats)]
+        parts = [
+            part.var(ddof=1) / part.size if part.size > 1 else bound for part in (beaten_by, beats)
+        ]
         variance = sum(parts)
         if variance == 0:
             return Estimate(self.auc, self.auc, self.auc)
@@ -440,15 +474,18 @@ def _total(weights, group, n_groups):
 
 
 def _members_called(weights, nonmember_group, n0, above, fpr, n_members):
-    """How many members, from the top, each resample's threshold calls at a weighted FPR of at most fpr.
+    """How many members, from the top, each resample's threshold calls at a weighted FPR of at most
+    fpr.
 
-    Only the top of the ranking matters at a low rate, so a prefix of the non-members is summed, and a longer one where
-    some resample has not passed fpr within it.
+    Only the top of the ranking matters at a low rate, so a prefix of the non-members is summed, and
+    a longer one where some resample has not passed fpr within it.
     """
     n = nonmember_group.size
     length = min(n, int(1.5 * fpr * n) + 64)
     while True:
-        false_positives = np.cumsum(weights.take(nonmember_group[:length], axis=1), axis=1, dtype=np.int64)
+        false_positives = np.cumsum(
+            weights.take(nonmember_group[:length], axis=1), axis=1, dtype=np.int64
+        )
         exceeds = false_positives / np.maximum(n0, 1)[:, None] > fpr
         passed = exceeds[:, -1]
         if passed.all() or length == n:

@@ -1,13 +1,27 @@
-"""Result records: what an experiment measured, beside what the paper reports, in one JSON file per run.
+"""Result records: what an experiment measured, beside what the paper reports, in one JSON file per
+run.
 
-A record names the notebook, data set, scale, parameters, seed, hashes of data and code, versions, device, date and
-seconds, and has rows {id, what, paper, where, value, low, high, n, note}. A value of null means "not measured". Pages
-read the records in notebooks/results and never type a number. Every experiment notebook writes one, such as
-notebooks/lira.ipynb; book/records.ipynb shows them all.
+A record names the notebook, data set, scale, parameters, seed, hashes of data and code, versions,
+device, date and seconds, and has rows {id, what, paper, where, value, low, high, n, note}. A value
+of null means "not measured". Pages read the records in notebooks/results and never type a number.
+Every experiment notebook writes one, such as notebooks/lira.ipynb; book/records.ipynb shows them
+all.
 """
 
 from mia_lib.results.display import table
 from mia_lib.results.hashes import hash_arrays, hash_code
 from mia_lib.results.record import SCHEMA, check, find, largest, read, recorded, row, write
 
-__all__ = ["SCHEMA", "check", "find", "hash_arrays", "hash_code", "largest", "read", "recorded", "row", "table", "write"]
+__all__ = [
+    "SCHEMA",
+    "check",
+    "find",
+    "hash_arrays",
+    "hash_code",
+    "largest",
+    "read",
+    "recorded",
+    "row",
+    "table",
+    "write",
+]

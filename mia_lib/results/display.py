@@ -18,8 +18,8 @@ def table(records, ids=None):
     Returns
     -------
     pandas.DataFrame
-        One line per row: id, what, data, scale, paper, where, ours with its interval, n, note. Texts, rounded to
-        three digits.
+        One line per row: id, what, data, scale, paper, where, ours with its interval, n, note.
+        Texts, rounded to three digits.
 
     Raises
     ------
@@ -29,7 +29,8 @@ def table(records, ids=None):
     Examples
     --------
     >>> from mia_lib.results import row
-    >>> record = {"data": "digits", "scale": "seeds", "rows": [row("L2", "AUC", 0.7214, 0.71, 0.733, 256, paper=0.722)]}
+    >>> record = {"data": "digits", "scale": "seeds", "rows": [row("L2", "AUC", 0.7214, 0.71, 0.733,
+    ...     256, paper=0.722)]}
     >>> table(record).loc[0, ["paper", "ours"]].to_list()
     ['0.722', '0.721 [0.710, 0.733]']
     """

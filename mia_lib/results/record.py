@@ -96,13 +96,27 @@ def row(id, what, value, low=None, high=None, n=None, paper=None, where=None, no
         if low is not None or high is not None:
             checks.fail("low, high", "both an Estimate and limits", "one of them")
         value, low, high = value
-    made = dict(id=id, what=what, paper=paper, where=where, value=value, low=low, high=high, n=n, note=note)
+    made = dict(
+        id=id, what=what, paper=paper, where=where, value=value, low=low, high=high, n=n, note=note
+    )
     made = {key: _plain(key, v) for key, v in made.items()}
     _check_row("row", made)
     return made
 
 
-def write(notebook, data, scale, parameters, seed, rows, seconds, device="cpu", name=None, data_hash=None, folder=None):
+def write(
+    notebook,
+    data,
+    scale,
+    parameters,
+    seed,
+    rows,
+    seconds,
+    device="cpu",
+    name=None,
+    data_hash=None,
+    folder=None,
+):
     """Write a record, whole or not at all.
 
     Parameters
@@ -124,7 +138,8 @@ def write(notebook, data, scale, parameters, seed, rows, seconds, device="cpu", 
     data_hash : str, optional
         `hash_arrays` of the data.
     folder : path, optional
-        Where. Default: the folder in the environment variable MIA_RESULTS, else _build/results of the project.
+        Where. Default: the folder in the environment variable MIA_RESULTS, else _build/results of
+        the project.
 
     Returns
     -------
@@ -140,12 +155,16 @@ def write(notebook, data, scale, parameters, seed, rows, seconds, device="cpu", 
     --------
     >>> import tempfile
     >>> rows = [row("L2", "AUC", 0.72, n=256)]
-    >>> path = write("lira", "digits", "smoke", {"models": 8}, 0, rows, 1.5, folder=tempfile.mkdtemp())
+    >>> path = write("lira", "digits", "smoke", {"models": 8}, 0, rows, 1.5,
+    ...     folder=tempfile.mkdtemp())
     >>> path.name, read(path)["rows"][0]["value"]
     ('lira--digits--smoke.json', 0.72)
     """
     parts = {"notebook": notebook, "data": data, "scale": scale}
-    for part, text in [*parts.items(), ("name", "--".join(map(str, parts.values())) if name is None else name)]:
+    for part, text in [
+        *parts.items(),
+        ("name", "--".join(map(str, parts.values())) if name is None else name),
+    ]:
         if not isinstance(text, str) or not re.fullmatch(r"\w[\w.-]*", text, flags=re.ASCII):
             checks.fail(part, repr(text), "letters, digits, dots, dashes and underscores")
     record = {
@@ -166,7 +185,10 @@ def write(notebook, data, scale, parameters, seed, rows, seconds, device="cpu", 
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
-        partial.write_text(json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+        partial.write_text(
+            json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+            encoding="utf-8",
+        )
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
@@ -188,20 +210,25 @@ def read(path_or_name):
     Raises
     ------
     ValueError
-        No such record, JSON that ends early, anything that `check` refuses; the message begins with the file.
+        No such record, JSON that ends early, anything that `check` refuses; the message begins with
+        the file.
 
     Examples
     --------
-    >>> read("nothing--of--this")
+    >>> read("nothing--of--this")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: path_or_name: given 'nothing--of--this', expected a file, or the name of a record in notebooks/results
+    ValueError: path_or_name: given 'nothing--of--this', expected a file, or ... notebooks/results
     """
     path = Path(path_or_name)
     if not path.is_file():
         path = recorded() / f"{path_or_name}.json"
     if not path.is_file():
-        checks.fail("path_or_name", repr(str(path_or_name)), "a file, or the name of a record in notebooks/results")
+        checks.fail(
+            "path_or_name",
+            repr(str(path_or_name)),
+            "a file, or the name of a record in notebooks/results",
+        )
 
     def no_constant(text):
         raise ValueError(f"{text} is no JSON number")
@@ -243,7 +270,11 @@ def find(notebook=None, data=None, scale=None, folder=None):
     []
     """
     folder = recorded() if folder is None else Path(folder)
-    wanted = {key: v for key, v in dict(notebook=notebook, data=data, scale=scale).items() if v is not None}
+    wanted = {
+        key: v
+        for key, v in dict(notebook=notebook, data=data, scale=scale).items()
+        if v is not None
+    }
     records = [read(path) for path in sorted(folder.glob("*.json"))]
     return [record for record in records if all(record[key] == v for key, v in wanted.items())]
 
@@ -261,8 +292,8 @@ def largest(notebook, folder=None):
     Returns
     -------
     dict
-        The record by the name of the data set, in the order of the names; empty where there is none. The scales from
-        the smallest: smoke, default, seeds, paper.
+        The record by the name of the data set, in the order of the names; empty where there is
+        none. The scales from the smallest: smoke, default, seeds, paper.
 
     Raises
     ------
@@ -295,7 +326,8 @@ def check(record):
     Raises
     ------
     ValueError
-        Names the entry: missing, unknown, of the wrong type, another schema version, low above high.
+        Names the entry: missing, unknown, of the wrong type, another schema version, low above
+        high.
 
     Examples
     --------
@@ -326,7 +358,8 @@ def recorded():
     Returns
     -------
     pathlib.Path
-        Under the closest folder with a pyproject.toml, from the working folder upwards; else under the working folder.
+        Under the closest folder with a pyproject.toml, from the working folder upwards; else under
+        the working folder.
 
     Examples
     --------
@@ -343,7 +376,9 @@ def _written():
 
 def _project():
     here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if (folder / "pyproject.toml").is_file()), here)
+    return next(
+        (folder for folder in (here, *here.parents) if (folder / "pyproject.toml").is_file()), here
+    )
 
 
 def _versions():
@@ -395,6 +430,10 @@ def _check_row(name, entry):
     _check_entries(name, entry, _ROW)
     low, high = entry["low"], entry["high"]
     if (low is None) != (high is None):
-        checks.fail(f"{name}.{'low' if low is None else 'high'}", "null", "both ends of an interval, or none")
+        checks.fail(
+            f"{name}.{'low' if low is None else 'high'}",
+            "null",
+            "both ends of an interval, or none",
+        )
     if low is not None and low > high:
         checks.fail(f"{name}.low", f"{low:g} above high = {high:g}", "low <= high")

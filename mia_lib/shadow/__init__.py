@@ -1,7 +1,8 @@
 """Shadow models: who is in which training set; running, resuming, spreading and storing the runs.
 
-`masks` draws the training sets, `queries` the copies of an example that are asked about, `run` trains the models, here or
-on any executor, `store` keeps masks, weights and outputs in a folder, `identity` says when two runs are the same.
+`masks` draws the training sets, `queries` the copies of an example that are asked about, `run`
+trains the models, here or on any executor, `store` keeps masks, weights and outputs in a folder,
+`identity` says when two runs are the same.
 
 Taught in book/lira.ipynb.
 """
@@ -11,4 +12,14 @@ from mia_lib.shadow.queries import Augmentation, augmentations
 from mia_lib.shadow.run import Each, each, train
 from mia_lib.shadow.store import Store, load
 
-__all__ = ["Augmentation", "Each", "Store", "augmentations", "bernoulli_masks", "each", "half_masks", "load", "train"]
+__all__ = [
+    "Augmentation",
+    "Each",
+    "Store",
+    "augmentations",
+    "bernoulli_masks",
+    "each",
+    "half_masks",
+    "load",
+    "train",
+]

@@ -1,4 +1,6 @@
-"""What a fit, a query and the library's own code are, in terms that are the same in every process."""
+"""What a fit, a query and the library's own code are, in terms that are the same in every
+process.
+"""
 
 import ast
 import dataclasses
@@ -15,13 +17,19 @@ import torch
 import mia_lib
 from mia_lib.shadow.store import array_hash
 
-COVERED = ("mia_lib.models.", "mia_lib.train.", "mia_lib.shadow.", "builtins.")  # classes that `code_hash` answers for
+COVERED = (
+    "mia_lib.models.",
+    "mia_lib.train.",
+    "mia_lib.shadow.",
+    "builtins.",
+)  # classes that `code_hash` answers for
 
 
 def describe(value, depth=0):
     """What a fit or a query is, in terms of JSON that are the same in every process.
 
-    Records and objects by class, source and attributes; functions by name, source, defaults and closure; arrays by hash.
+    Records and objects by class, source and attributes; functions by name, source, defaults and
+    closure; arrays by hash.
     """
     if depth > 10:  # an object that holds itself
         return f"{type(value).__module__}.{type(value).__qualname__}"
@@ -43,7 +51,11 @@ def describe(value, depth=0):
     if isinstance(value, dict):
         return {str(name): inner(item) for name, item in value.items()}
     if isinstance(value, functools.partial):
-        return {"function": inner(value.func), "args": inner(value.args), "keywords": inner(value.keywords)}
+        return {
+            "function": inner(value.func),
+            "args": inner(value.args),
+            "keywords": inner(value.keywords),
+        }
     if inspect.ismethod(value):
         return {"method": value.__name__, "of": inner(value.__self__)}
     if inspect.isfunction(value):
@@ -57,7 +69,9 @@ def describe(value, depth=0):
     kind = value if isinstance(value, type) else type(value)
     identity = {"class": f"{kind.__module__}.{kind.__qualname__}"}
     if not identity["class"].startswith(COVERED):
-        own = identity["class"].startswith("mia_lib.")  # its numbers depend on the functions beside it too
+        own = identity["class"].startswith(
+            "mia_lib."
+        )  # its numbers depend on the functions beside it too
         identity["source"] = _source_hash(inspect.getmodule(kind) if own else kind)
     if kind is value:
         return identity
@@ -82,7 +96,11 @@ def _without_comments(source):
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
                 node.body = node.body[1:] or [ast.Pass()]
     return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
 
@@ -92,6 +110,12 @@ def code_hash():
     """sha256 of the library's code that the numbers depend on, without comments and docstrings."""
     root = Path(mia_lib.__file__).parent
     files = [root / "models.py", *sorted((root / "train").glob("*.py"))]
-    files += [root / "shadow" / "run.py", root / "shadow" / "queries.py"]  # the store's layout has a number of its own
-    parts = [f"{file.relative_to(root).as_posix()} {_without_comments(file.read_text())}" for file in files]
+    files += [
+        root / "shadow" / "run.py",
+        root / "shadow" / "queries.py",
+    ]  # the store's layout has a number of its own
+    parts = [
+        f"{file.relative_to(root).as_posix()} {_without_comments(file.read_text())}"
+        for file in files
+    ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

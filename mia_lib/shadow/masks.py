@@ -6,7 +6,8 @@ from mia_lib import checks
 
 
 def half_masks(n_models, n_examples, rng=None):
-    """Training sets such that every example is in exactly half of the models (Carlini et al. 2022, section V-A).
+    """Training sets such that every example is in exactly half of the models (Carlini et al. 2022,
+    section V-A).
 
     Parameters
     ----------
@@ -19,8 +20,8 @@ def half_masks(n_models, n_examples, rng=None):
     Returns
     -------
     (S, n) boolean array
-        True where example i trains model s. The columns are independent and uniform over all sets of S/2 models; a
-        model's own number of examples varies.
+        True where example i trains model s. The columns are independent and uniform over all sets
+        of S/2 models; a model's own number of examples varies.
 
     Raises
     ------
@@ -36,9 +37,16 @@ def half_masks(n_models, n_examples, rng=None):
     >>> half_masks(4, 3, np.random.default_rng(0)).sum(0)
     array([2, 2, 2])
     """
-    n_models, n_examples = checks.integer("n_models", n_models, 2), checks.integer("n_examples", n_examples, 1)
+    n_models, n_examples = (
+        checks.integer("n_models", n_models, 2),
+        checks.integer("n_examples", n_examples, 1),
+    )
     if n_models % 2:
-        checks.fail("n_models", str(n_models), "an even number, so that every example can be in exactly half")
+        checks.fail(
+            "n_models",
+            str(n_models),
+            "an even number, so that every example can be in exactly half",
+        )
     column = (np.arange(n_models) < n_models // 2)[:, None]
     return checks.generator(rng).permuted(np.broadcast_to(column, (n_models, n_examples)), axis=0)
 
@@ -67,6 +75,9 @@ def bernoulli_masks(n_models, n_examples, rng=None, probability=0.5):
     >>> bernoulli_masks(4, 3, np.random.default_rng(0)).shape
     (4, 3)
     """
-    n_models, n_examples = checks.integer("n_models", n_models, 1), checks.integer("n_examples", n_examples, 1)
+    n_models, n_examples = (
+        checks.integer("n_models", n_models, 1),
+        checks.integer("n_examples", n_examples, 1),
+    )
     probability = checks.prior(probability, "probability")
     return checks.generator(rng).random((n_models, n_examples)) < probability

@@ -1,4 +1,6 @@
-"""The copies of an example that a model is asked about: the example, its mirror image, small shifts."""
+"""The copies of an example that a model is asked about: the example, its mirror image, small
+shifts.
+"""
 
 from dataclasses import dataclass
 
@@ -9,7 +11,8 @@ from mia_lib import checks
 
 @dataclass(frozen=True)
 class Augmentation:
-    """One deterministic change of all images: moved by (down, right) pixels with reflected border, then mirrored.
+    """One deterministic change of all images: moved by (down, right) pixels with reflected border,
+    then mirrored.
 
     Taught in book/lira.ipynb.
 
@@ -33,7 +36,11 @@ class Augmentation:
     @property
     def name(self):
         """Such as "identity" or "mirror, down 1, right -1"."""
-        moves = [f"{word} {pixels}" for word, pixels in (("down", self.down), ("right", self.right)) if pixels]
+        moves = [
+            f"{word} {pixels}"
+            for word, pixels in (("down", self.down), ("right", self.right))
+            if pixels
+        ]
         return ", ".join((["mirror"] if self.mirror else []) + moves) or "identity"
 
     def __call__(self, x):
@@ -42,9 +49,15 @@ class Augmentation:
         if self == Augmentation():
             return x
         if x.ndim not in (3, 4):
-            checks.fail("x", f"shape {x.shape}", f"(n, height, width[, channels]) for the query {self.name!r}")
+            checks.fail(
+                "x",
+                f"shape {x.shape}",
+                f"(n, height, width[, channels]) for the query {self.name!r}",
+            )
         if max(abs(self.down), abs(self.right)) >= min(x.shape[1:3]):
-            checks.fail("x", f"shape {x.shape}", f"images larger than the shift of the query {self.name!r}")
+            checks.fail(
+                "x", f"shape {x.shape}", f"images larger than the shift of the query {self.name!r}"
+            )
         if self.down:
             x = x[:, _source(x.shape[1], self.down)]
         columns = _source(x.shape[2], self.right)
@@ -57,7 +70,8 @@ def _source(size, shift):
 
 
 def augmentations(mirror=True, shift=0):
-    """The full set of queries of Carlini et al. 2022, section VI-C: mirrored or not, times every shift.
+    """The full set of queries of Carlini et al. 2022, section VI-C: mirrored or not, times every
+    shift.
 
     Parameters
     ----------
@@ -89,4 +103,8 @@ def augmentations(mirror=True, shift=0):
         ((down, right) for down in range(-shift, shift + 1) for right in range(-shift, shift + 1)),
         key=lambda move: (max(map(abs, move)), move),
     )
-    return tuple(Augmentation(flip, *move) for move in moves for flip in ((False, True) if mirror else (False,)))
+    return tuple(
+        Augmentation(flip, *move)
+        for move in moves
+        for flip in ((False, True) if mirror else (False,))
+    )

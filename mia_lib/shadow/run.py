@@ -1,4 +1,6 @@
-"""Training all shadow models: here or on an executor, from the start or from where it was broken off."""
+"""Training all shadow models: here or on an executor, from the start or from where it was broken
+off.
+"""
 
 import concurrent.futures
 import dataclasses
@@ -66,10 +68,11 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
     Parameters
     ----------
     fit : callable
-        ``fit(x, y, members, rngs)`` trains one model per row of `members` (k, n) and returns their state;
-        ``fit.logits(state, x)`` gives (k, n, K). A `train.Classifier`, what `each` makes, or your own object. A state that
-        is a dict of arrays with leading axis k is stored. Everything that the fit's numbers depend on must be in its
-        attributes or its source, because that is what a later call compares.
+        ``fit(x, y, members, rngs)`` trains one model per row of `members` (k, n) and returns their
+        state; ``fit.logits(state, x)`` gives (k, n, K). A `train.Classifier`, what `each` makes, or
+        your own object. A state that is a dict of arrays with leading axis k is stored. Everything
+        that the fit's numbers depend on must be in its attributes or its source, because that is
+        what a later call compares.
     x : (n, ...) array
     y : (n,) int array
         Labels 0 ... K - 1.
@@ -78,15 +81,19 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
     store : path-like
         A folder: a new one, or one that the same call has begun.
     queries : sequence of callables, optional
-        Q functions x -> x' of the same shape; see `augmentations`. None: the examples as they are, Q = 1.
+        Q functions x -> x' of the same shape; see `augmentations`. None: the examples as they are,
+        Q = 1.
     executor : concurrent.futures.Executor, optional
-        Where chunks are trained; None: here. Processes, threads, Dask's ``client.get_executor()`` and the like.
+        Where chunks are trained; None: here. Processes, threads, Dask's ``client.get_executor()``
+        and the like.
     seed : int
         Model s draws from ``SeedSequence(seed, spawn_key=(s,))``, whatever the chunks.
     chunk : int, optional
-        Models that train together. None: at most 32, at most 256 MB of outputs, at least four chunks where S allows.
+        Models that train together. None: at most 32, at most 256 MB of outputs, at least four
+        chunks where S allows.
     window : int, optional
-        Chunks handed to the executor at a time. None: twice its workers where it tells their number, else 8.
+        Chunks handed to the executor at a time. None: twice its workers where it tells their
+        number, else 8.
 
     Returns
     -------
@@ -95,19 +102,20 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
     Raises
     ------
     ValueError
-        For bad input; if the store was begun with another recipe, data set, mask, seed, chunk, thread count or library
-        version (each is named); if another run is writing to it.
+        For bad input; if the store was begun with another recipe, data set, mask, seed, chunk,
+        thread count or library version (each is named); if another run is writing to it.
 
     Warns
     -----
     UserWarning
-        If a stored file is missing, truncated or altered: it is named, and its models are trained again.
+        If a stored file is missing, truncated or altered: it is named, and its models are trained
+        again.
 
     Notes
     -----
-    Numbers are bit-identical for the same chunk and thread count on the same kind of processor, whatever the executor and
-    however often the run was killed. Memory holds the data and `window` chunks, whatever S.
-    Taught in book/lira.ipynb.
+    Numbers are bit-identical for the same chunk and thread count on the same kind of processor,
+    whatever the executor and however often the run was killed. Memory holds the data and `window`
+    chunks, whatever S. Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -121,7 +129,11 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
     (4, 1, 15, 3)
     """
     if not callable(fit) or not callable(getattr(fit, "logits", None)):
-        checks.fail("fit", repr(fit), "a callable with a method logits(state, x), such as train.Classifier or shadow.each")
+        checks.fail(
+            "fit",
+            repr(fit),
+            "a callable with a method logits(state, x), such as train.Classifier or shadow.each",
+        )
     x = _checked_inputs(x)
     y = checks.labels("y", y, len(x), getattr(fit, "n_classes", None))
     masks = checks.boolean_array("masks", masks, ndim=2)
@@ -129,12 +141,20 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
         checks.fail("masks", f"shape {masks.shape}", f"shape (S, {len(x)}) with S of at least 1")
     empty = np.flatnonzero(~masks.any(1))
     if len(empty):
-        checks.fail("masks", f"model {', '.join(map(str, empty))} without members", "at least one for each model")
+        checks.fail(
+            "masks",
+            f"model {', '.join(map(str, empty))} without members",
+            "at least one for each model",
+        )
     queries = (Augmentation(),) if queries is None else tuple(queries)
     if not queries or not all(callable(query) for query in queries):
         checks.fail("queries", repr(queries), "functions x -> x', at least one, or None")
     seed = checks.integer("seed", seed, 0)
-    size = _default_chunk(len(masks), len(queries), y) if chunk is None else checks.integer("chunk", chunk, 1)
+    size = (
+        _default_chunk(len(masks), len(queries), y)
+        if chunk is None
+        else checks.integer("chunk", chunk, 1)
+    )
     window = _default_window(executor) if window is None else checks.integer("window", window, 1)
     threads = torch.get_num_threads()
 
@@ -150,14 +170,20 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
         "y": stores.array_hash(y),
         "masks": stores.array_hash(masks),
         "device": str(getattr(fit, "torch_device", "the fit's own")),
-        "versions": {"torch": torch.__version__, "numpy": np.__version__, "mia_lib": mia_lib.__version__},
+        "versions": {
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "mia_lib": mia_lib.__version__,
+        },
         "code": identity.code_hash(),
     }
     with stores.locked(path):
         stores.begin(path, manifest, masks)
         all_chunks = stores.chunks(len(masks), size)
         todo = stores.missing(path, all_chunks, len(masks), len(queries), len(x))
-        tasks = ((c, (fit, x, y, masks[c.start : c.stop], seed, c.start, queries, threads)) for c in todo)
+        tasks = (
+            (c, (fit, x, y, masks[c.start : c.stop], seed, c.start, queries, threads)) for c in todo
+        )
         done = len(masks) - sum(map(len, todo))
         with progress.bar(len(masks), "shadow models") as bar:
             if done:
@@ -185,12 +211,16 @@ def _default_chunk(n_models, n_queries, y):
 
 
 def _default_window(executor):
-    workers = getattr(executor, "_max_workers", None)  # not public, but all of the standard library's have it
+    workers = getattr(
+        executor, "_max_workers", None
+    )  # not public, but all of the standard library's have it
     return 2 * workers if isinstance(workers, int) else 8
 
 
 def _results(tasks, executor, window):
-    """(chunk, result) in order of arrival, with at most `window` chunks handed out and not yet written."""
+    """(chunk, result) in order of arrival, with at most `window` chunks handed out and not yet
+    written.
+    """
     if executor is None:
         for chunk, task in tasks:
             yield chunk, train_chunk(*task)
@@ -228,20 +258,34 @@ def train_chunk(fit, x, y, members, seed, first, queries, threads):
     if before != threads:
         torch.set_num_threads(threads)
     try:
-        rngs = [np.random.default_rng(stores.model_seed(seed, first + k)) for k in range(len(members))]
+        rngs = [
+            np.random.default_rng(stores.model_seed(seed, first + k)) for k in range(len(members))
+        ]
         state = fit(x, y, members, rngs)
         logits = None
         for q, query in enumerate(queries):
             answer = np.asarray(fit.logits(state, query(x)))
-            if answer.ndim != 3 or answer.shape[:2] != members.shape or (q and answer.shape[2] != logits.shape[3]):
-                checks.fail("fit.logits", f"a result of shape {answer.shape}", f"shape ({len(members)}, {len(x)}, K)")
+            if (
+                answer.ndim != 3
+                or answer.shape[:2] != members.shape
+                or (q and answer.shape[2] != logits.shape[3])
+            ):
+                checks.fail(
+                    "fit.logits",
+                    f"a result of shape {answer.shape}",
+                    f"shape ({len(members)}, {len(x)}, K)",
+                )
             if logits is None:
                 logits = np.empty((len(members), len(queries), len(x), answer.shape[2]), np.float32)
             logits[:, q] = answer
         if np.isnan(logits).any():
             bad = first + np.flatnonzero(np.isnan(logits).any((1, 2, 3)))
             names = ", ".join(map(str, bad))
-            checks.fail("fit", f"NaN outputs of model {names}", "a training that does not diverge (a lower learning rate)")
+            checks.fail(
+                "fit",
+                f"NaN outputs of model {names}",
+                "a training that does not diverge (a lower learning rate)",
+            )
         return (state if _storable(state, len(members)) else None), logits
     finally:
         if before != threads:
@@ -250,6 +294,9 @@ def train_chunk(fit, x, y, members, seed, first, queries, threads):
 
 def _storable(state, n_models):
     return isinstance(state, dict) and all(
-        isinstance(array, np.ndarray) and array.dtype.kind in "fiub" and array.ndim and len(array) == n_models
+        isinstance(array, np.ndarray)
+        and array.dtype.kind in "fiub"
+        and array.ndim
+        and len(array) == n_models
         for array in state.values()
     )

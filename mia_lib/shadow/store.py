@@ -8,8 +8,9 @@ models/NNNN.npz     state of one chunk, named after its first model
 done/NNNN.json      checksums, written last: a chunk without it has not been trained
 ```
 
-A file is written under a temporary name and moved into place, so at every moment each is either whole or absent; only
-the rows of logits.npy are written in place, and a chunk's checksum vouches for them.
+A file is written under a temporary name and moved into place, so at every moment each is either
+whole or absent; only the rows of logits.npy are written in place, and a chunk's checksum vouches
+for them.
 """
 
 import contextlib
@@ -91,7 +92,8 @@ class Store:
         Parameters
         ----------
         function : callable
-            ``function(state, x, y)`` with the state of k models, leading axis k; returns an array (k, ...).
+            ``function(state, x, y)`` with the state of k models, leading axis k; returns an array
+            (k, ...).
 
         Returns
         -------
@@ -100,7 +102,8 @@ class Store:
         Raises
         ------
         ValueError
-            If the weights are not stored, the data are not at hand, or the result has the wrong length.
+            If the weights are not stored, the data are not at hand, or the result has the wrong
+            length.
         """
         if self._x is None:
             checks.fail("x", "a store that was loaded without data", "shadow.load(path, x, y)")
@@ -108,7 +111,11 @@ class Store:
         for chunk in self._chunks():
             part = np.asarray(function(self._state(chunk), self._x, self._y))
             if part.ndim == 0 or len(part) != len(chunk):
-                checks.fail("function", f"a result of shape {part.shape}", f"leading axis {len(chunk)}, one for each model")
+                checks.fail(
+                    "function",
+                    f"a result of shape {part.shape}",
+                    f"leading axis {len(chunk)}, one for each model",
+                )
             parts.append(part)
         return np.concatenate(parts)
 
@@ -118,7 +125,11 @@ class Store:
     def _state(self, chunk):
         file = weights_file(self.path, chunk)
         if not file.exists():
-            checks.fail("store", f"no weights in {self.path}: the fit's state is not arrays", "a fit with a dict of arrays")
+            checks.fail(
+                "store",
+                f"no weights in {self.path}: the fit's state is not arrays",
+                "a fit with a dict of arrays",
+            )
         with np.load(file, allow_pickle=False) as arrays:
             return dict(arrays)
 
@@ -150,7 +161,11 @@ def load(path, x=None, y=None):
     masks = np.load(path / "masks.npy", allow_pickle=False)
     for chunk in chunks(len(masks), manifest["chunk"]):
         if not done_file(path, chunk).exists():
-            checks.fail("path", f"{path}, where models {chunk.start} to {chunk.stop - 1} are missing", "a finished store")
+            checks.fail(
+                "path",
+                f"{path}, where models {chunk.start} to {chunk.stop - 1} are missing",
+                "a finished store",
+            )
     if (x is None) != (y is None):
         checks.fail("x, y", "one of them", "both or none")
     if x is not None:
@@ -193,7 +208,9 @@ def file_hash(file):
 
 
 def write_atomically(file, write):
-    """Call `write(stream)` on a temporary file beside `file`, flush it to the disk, move it into place."""
+    """Call `write(stream)` on a temporary file beside `file`, flush it to the disk, move it into
+    place.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(file.name + ".part")
     with open(temporary, "wb") as stream:
@@ -221,9 +238,11 @@ def write_json(file, content):
 
 @contextlib.contextmanager
 def locked(path):
-    """Hold the folder against other writers; the system drops the lock with the process, however that ends.
+    """Hold the folder against other writers; the system drops the lock with the process, however
+    that ends.
 
-    A record lock, not flock: forked workers do not inherit it, so none can keep it alive after its parent is killed.
+    A record lock, not flock: forked workers do not inherit it, so none can keep it alive after its
+    parent is killed.
     """
     path = Path(path)
     path.mkdir(parents=True, exist_ok=True)
@@ -255,8 +274,12 @@ def begin(path, manifest, masks):
     file = path / "manifest.json"
     if not file.exists():
         if (path / "logits.npy").exists() or any((path / "done").glob("*.json")):
-            checks.fail("store", f"{path}, which holds models but no manifest.json", "another folder")
-        write_atomically(path / "masks.npy", lambda stream: np.save(stream, masks, allow_pickle=False))
+            checks.fail(
+                "store", f"{path}, which holds models but no manifest.json", "another folder"
+            )
+        write_atomically(
+            path / "masks.npy", lambda stream: np.save(stream, masks, allow_pickle=False)
+        )
         write_json(file, manifest)
         return
     try:
@@ -267,7 +290,9 @@ def begin(path, manifest, masks):
     changes = [f"{name}: {was} -> {now}" for name, was, now in _differences(old, new)]
     if changes:
         checks.fail(
-            "store", f"{path}, made with other settings ({'; '.join(changes)})", "another folder, or the same settings"
+            "store",
+            f"{path}, made with other settings ({'; '.join(changes)})",
+            "another folder, or the same settings",
         )
     masks_file = path / "masks.npy"
     try:
@@ -282,7 +307,11 @@ def begin(path, manifest, masks):
 def _differences(old, new, prefix=""):
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted(old.keys() | new.keys()):
-            yield from _differences(old.get(name, "absent"), new.get(name, "absent"), f"{prefix}.{name}" if prefix else name)
+            yield from _differences(
+                old.get(name, "absent"),
+                new.get(name, "absent"),
+                f"{prefix}.{name}" if prefix else name,
+            )
     elif old != new:
         yield prefix, _short(old), _short(new)
 
@@ -316,7 +345,9 @@ def finish(path, chunk, state, logits, shape):
 
 
 def missing(path, all_chunks, n_models, n_queries, n_examples):
-    """Chunks that are still to be trained; damaged ones are named in a warning and belong to them."""
+    """Chunks that are still to be trained; damaged ones are named in a warning and belong to
+    them.
+    """
     finished = [chunk for chunk in all_chunks if done_file(path, chunk).exists()]
     outputs = None
     if (path / "logits.npy").exists():
@@ -325,9 +356,16 @@ def missing(path, all_chunks, n_models, n_queries, n_examples):
         except (OSError, ValueError, EOFError):
             outputs = None
         expected = (n_models, n_queries, n_examples)
-        if outputs is None or outputs.ndim != 4 or outputs.shape[:3] != expected or outputs.dtype != np.float32:
+        if (
+            outputs is None
+            or outputs.ndim != 4
+            or outputs.shape[:3] != expected
+            or outputs.dtype != np.float32
+        ):
             outputs = None
-            warnings.warn(f"{path / 'logits.npy'} is damaged; all its models are trained again", stacklevel=3)
+            warnings.warn(
+                f"{path / 'logits.npy'} is damaged; all its models are trained again", stacklevel=3
+            )
             os.replace(path / "logits.npy", path / "logits.npy.damaged")
     todo = [chunk for chunk in all_chunks if chunk not in finished]
     for chunk in finished:

@@ -1,9 +1,10 @@
 """Training one model or a stack of models at once.
 
-`Classifier` is a recipe: call it with data, training sets and generators and it returns the weights of all models.
-`recipe` holds the choices, `batches` who sees which example when, `stacked` many MLPs as batched matrix products with a
-hand-written backward pass, `looped` any network with autograd, one after the other, `regularized` the defences that change
-what is minimised, `private` differentially private training.
+`Classifier` is a recipe: call it with data, training sets and generators and it returns the weights
+of all models. `recipe` holds the choices, `batches` who sees which example when, `stacked` many
+MLPs as batched matrix products with a hand-written backward pass, `looped` any network with
+autograd, one after the other, `regularized` the defences that change what is minimised, `private`
+differentially private training.
 
 Taught in book/lira.ipynb, book/defenses.ipynb and book/attacking_dp.ipynb.
 """
@@ -12,4 +13,11 @@ from mia_lib.train.private import PrivateSGD, epsilon
 from mia_lib.train.recipe import Classifier
 from mia_lib.train.regularized import AdversarialRegularization, Distillation, epoch_logits
 
-__all__ = ["AdversarialRegularization", "Classifier", "Distillation", "PrivateSGD", "epoch_logits", "epsilon"]
+__all__ = [
+    "AdversarialRegularization",
+    "Classifier",
+    "Distillation",
+    "PrivateSGD",
+    "epoch_logits",
+    "epsilon",
+]

@@ -4,7 +4,9 @@ import numpy as np
 
 from mia_lib import checks
 
-BLOCK = 2**14  # examples drawn at a time: few numpy calls, and a plan that stays small beside the data
+BLOCK = (
+    2**14
+)  # examples drawn at a time: few numpy calls, and a plan that stays small beside the data
 
 
 def training_sets(members, rngs, n):
@@ -30,13 +32,21 @@ def training_sets(members, rngs, n):
     if members.shape[1] != n:
         checks.fail("members", f"shape {members.shape}", f"shape (k, {n})")
     if len(rngs) != len(members) or not len(members):
-        checks.fail("rngs", f"{len(rngs)} generators for {len(members)} models", "one for each, at least one")
+        checks.fail(
+            "rngs",
+            f"{len(rngs)} generators for {len(members)} models",
+            "one for each, at least one",
+        )
     for s, rng in enumerate(rngs):
         if not isinstance(rng, np.random.Generator):
             checks.fail(f"rngs[{s}]", type(rng).__name__, "a numpy.random.Generator")
     empty = np.flatnonzero(~members.any(1))
     if len(empty):
-        checks.fail("members", f"model {', '.join(map(str, empty))} without members", "at least one for each model")
+        checks.fail(
+            "members",
+            f"model {', '.join(map(str, empty))} without members",
+            "at least one for each model",
+        )
     return [np.flatnonzero(row) for row in members]
 
 
@@ -83,7 +93,9 @@ def steps_made(recipe, n_members):
 
 
 def block_steps(batch):
-    """Steps planned at a time; it depends on the batch size alone, so that a model's draws do not depend on its stack."""
+    """Steps planned at a time; it depends on the batch size alone, so that a model's draws do not
+    depend on its stack.
+    """
     return max(1, BLOCK // batch)
 
 

@@ -1,4 +1,6 @@
-"""Any network, one model after the other, with autograd. For MLPs it is the oracle of the stacked version."""
+"""Any network, one model after the other, with autograd. For MLPs it is the oracle of the stacked
+version.
+"""
 
 import functools
 
@@ -24,8 +26,8 @@ def train(recipe, x, y, members, rngs, n_classes, objective=None, watch=None):
     rngs : list of k numpy.random.Generator
     n_classes : int
     objective : callable, optional
-        ``objective(k, net, ids, rng)`` is called once for network k and returns ``loss(outputs, index)``, the loss of the
-        outputs on rows `index` of x. None: the cross-entropy.
+        ``objective(k, net, ids, rng)`` is called once for network k and returns ``loss(outputs,
+        index)``, the loss of the outputs on rows `index` of x. None: the cross-entropy.
     watch : callable, optional
         ``watch(k, net, step)`` is called after every step, `step` counted from 1.
 
@@ -44,7 +46,17 @@ def train(recipe, x, y, members, rngs, n_classes, objective=None, watch=None):
     for k, (ids, rng) in enumerate(zip(members, rngs)):
         net = _network(recipe, x, n_classes, rng)
         loss = objective(k, net, ids, rng)
-        states.append(_train_one(recipe, net, x, ids, rng, loss, None if watch is None else functools.partial(watch, k)))
+        states.append(
+            _train_one(
+                recipe,
+                net,
+                x,
+                ids,
+                rng,
+                loss,
+                None if watch is None else functools.partial(watch, k),
+            )
+        )
     return {name: np.stack([state[name] for state in states]) for name in states[0]}
 
 
@@ -71,9 +83,14 @@ def _evaluated(recipe, state, x, outputs):
     n_models, n_classes = state["head.weight"].shape[:2]
     net, found = _network(recipe, x, n_classes, None).eval(), []
     for k in range(n_models):
-        net.load_state_dict({name: torch.from_numpy(np.asarray(array[k])) for name, array in state.items()})
+        net.load_state_dict(
+            {name: torch.from_numpy(np.asarray(array[k])) for name, array in state.items()}
+        )
         with torch.no_grad(), _mixed(recipe, x.device):
-            parts = [outputs(net, _batch(recipe, x[start : start + 4096])) for start in range(0, len(x), 4096)]
+            parts = [
+                outputs(net, _batch(recipe, x[start : start + 4096]))
+                for start in range(0, len(x), 4096)
+            ]
         found.append(torch.cat(parts).float().cpu().numpy())
     return np.stack(found)
 
@@ -81,10 +98,17 @@ def _evaluated(recipe, state, x, outputs):
 def _network(recipe, x, n_classes, rng):
     shape = tuple(x.shape[1:])
     if recipe.model == "mlp":
-        options = {"hidden": recipe.hidden, "activation": recipe.activation, "dropout": recipe.dropout, "init": recipe.init}
+        options = {
+            "hidden": recipe.hidden,
+            "activation": recipe.activation,
+            "dropout": recipe.dropout,
+            "init": recipe.init,
+        }
         net = models.build("mlp", shape, n_classes, rng, **options)
     else:
-        net = models.build(recipe.model, (shape[2], *shape[:2]), n_classes, rng, init=recipe.init, **recipe.options)
+        net = models.build(
+            recipe.model, (shape[2], *shape[:2]), n_classes, rng, init=recipe.init, **recipe.options
+        )
     return net.to(x.device, recipe.torch_dtype, memory_format=torch.channels_last)
 
 
@@ -93,7 +117,8 @@ def _mixed(recipe, device):
 
 
 def current_logits(recipe, net, x):
-    """Outputs of a network in the midst of its training, in evaluation mode and without gradient, (n, K).
+    """Outputs of a network in the midst of its training, in evaluation mode and without gradient,
+    (n, K).
 
     Parameters
     ----------
@@ -110,7 +135,9 @@ def current_logits(recipe, net, x):
 
 
 def _batch(recipe, images):
-    """What the network reads: normalised, channels first (channels_last in memory, as the data already lie)."""
+    """What the network reads: normalised, channels first (channels_last in memory, as the data
+    already lie).
+    """
     images = recipe.normalised(images)
     return images if recipe.model == "mlp" else images.permute(0, 3, 1, 2)
 
@@ -118,7 +145,9 @@ def _batch(recipe, images):
 def _train_one(recipe, net, x, ids, rng, objective, watch):
     net.train()
     for module in net.modules():
-        if isinstance(module, models.Dropout):  # a child's draws: the order of the examples stays what it is without
+        if isinstance(
+            module, models.Dropout
+        ):  # a child's draws: the order of the examples stays what it is without
             seed = int(rng.spawn(1)[0].integers(2**63))
             module.generator = torch.Generator(x.device).manual_seed(seed)
     if hasattr(net, "whiten"):
@@ -148,28 +177,42 @@ def _train_one(recipe, net, x, ids, rng, objective, watch):
 
 
 def _optimizer(recipe, net):
-    """Weights with weight decay; biases and normalisation without; the shifts of normalisation at their own rate."""
+    """Weights with weight decay; biases and normalisation without; the shifts of normalisation at
+    their own rate.
+    """
     shifts = {id(m.bias) for m in net.modules() if isinstance(m, torch.nn.BatchNorm2d)}
     trained = [p for p in net.parameters() if p.requires_grad]
     groups = [
-        {"params": [p for p in trained if p.ndim > 1], "weight_decay": recipe.weight_decay, "factor": 1.0},
+        {
+            "params": [p for p in trained if p.ndim > 1],
+            "weight_decay": recipe.weight_decay,
+            "factor": 1.0,
+        },
         {"params": [p for p in trained if p.ndim == 1 and id(p) not in shifts], "factor": 1.0},
         {"params": [p for p in trained if id(p) in shifts], "factor": recipe.shift_rate},
     ]
     groups = [group for group in groups if group["params"]]
     if recipe.optimizer == "adam":
         return torch.optim.Adam(groups, lr=recipe.learning_rate)
-    return torch.optim.SGD(groups, lr=recipe.learning_rate, momentum=recipe.momentum, nesterov=recipe.nesterov)
+    return torch.optim.SGD(
+        groups, lr=recipe.learning_rate, momentum=recipe.momentum, nesterov=recipe.nesterov
+    )
 
 
 def _crops(rng, x, count, batch):
-    """Row shift, column shift and mirror of each example of each step, (count, batch, 3), on the data's device."""
-    draws = np.concatenate([rng.integers(0, 2 * PAD + 1, (count, batch, 2)), rng.integers(0, 2, (count, batch, 1))], 2)
+    """Row shift, column shift and mirror of each example of each step, (count, batch, 3), on the
+    data's device.
+    """
+    draws = np.concatenate(
+        [rng.integers(0, 2 * PAD + 1, (count, batch, 2)), rng.integers(0, 2, (count, batch, 1))], 2
+    )
     return torch.from_numpy(draws).to(x.device)
 
 
 def _augmented(x, index, crop):
-    """Images reflected at the border by PAD pixels, cropped back to their size, mirrored or not: one gather."""
+    """Images reflected at the border by PAD pixels, cropped back to their size, mirrored or not:
+    one gather.
+    """
     height, width = x.shape[1:3]
     rows = _reflected(torch.arange(height, device=x.device) + crop[:, :1] - PAD, height)
     columns = torch.arange(width, device=x.device)
@@ -179,6 +222,8 @@ def _augmented(x, index, crop):
 
 
 def _reflected(position, size):
-    """Positions outside 0 ... size - 1 mirrored at the first and last pixel, which are not repeated."""
+    """Positions outside 0 ... size - 1 mirrored at the first and last pixel, which are not
+    repeated.
+    """
     position = position.abs()
     return torch.where(position >= size, 2 * (size - 1) - position, position)

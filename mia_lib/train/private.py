@@ -1,8 +1,8 @@
 """Differentially private training of many MLPs at once, and what privacy it has.
 
-Of a linear layer the gradient of one example is an outer product, so its norm is the product of two norms. The norms of
-all per-example gradients therefore follow from one pass forwards and one backwards, and the clipped sum is one matrix
-product: no per-example gradient is ever stored.
+Of a linear layer the gradient of one example is an outer product, so its norm is the product of two
+norms. The norms of all per-example gradients therefore follow from one pass forwards and one
+backwards, and the clipped sum is one matrix product: no per-example gradient is ever stored.
 
 Taught in book/defenses.ipynb and book/attacking_dp.ipynb.
 """
@@ -27,21 +27,24 @@ AT_ONCE = 32  # models of a stack: their batches and noise stay small beside the
 
 @dataclass(frozen=True)
 class PrivateSGD:
-    """DP-SGD: gradients clipped example by example, summed, and hidden in Gaussian noise (Abadi et al. 2016).
+    """DP-SGD: gradients clipped example by example, summed, and hidden in Gaussian noise (Abadi et
+    al. 2016).
 
     Parameters
     ----------
     recipe : Classifier
-        How the classifier is trained: "mlp" with "sgd", without dropout and augmentation. Its batch size is the
-        expected one.
+        How the classifier is trained: "mlp" with "sgd", without dropout and augmentation. Its batch
+        size is the expected one.
     noise_multiplier : float
-        sigma, at least 0: the noise on the sum of the clipped gradients has standard deviation sigma x max_norm.
+        sigma, at least 0: the noise on the sum of the clipped gradients has standard deviation
+        sigma x max_norm.
     max_norm : float
-        C, above 0: a gradient longer than this is shortened to it, over all weights and biases together.
+        C, above 0: a gradient longer than this is shortened to it, over all weights and biases
+        together.
     public_size : int, optional
-        The number of members that sampling rate and number of steps are computed from, for every model. None: each
-        model's own number, which the guarantee then takes to be public. Give it where models with and without a record are
-        compared.
+        The number of members that sampling rate and number of steps are computed from, for every
+        model. None: each model's own number, which the guarantee then takes to be public. Give it
+        where models with and without a record are compared.
 
     Raises
     ------
@@ -50,16 +53,18 @@ class PrivateSGD:
 
     Notes
     -----
-    Every step draws each member by itself with probability q = B / members (Poisson sampling, the sampling that the
-    accountant of `epsilon` assumes), and divides the noisy sum by B, not by the number drawn, which would tell it.
-    Momentum, schedule and weight decay work on the noisy gradient and cost no privacy. The noise comes from numpy's
-    generators, for experiments that can be repeated: do not deploy them where an adversary may know the seed.
-    Carlini et al. 2022, appendix A-A. Taught in book/attacking_dp.ipynb.
+    Every step draws each member by itself with probability q = B / members (Poisson sampling, the
+    sampling that the accountant of `epsilon` assumes), and divides the noisy sum by B, not by the
+    number drawn, which would tell it. Momentum, schedule and weight decay work on the noisy
+    gradient and cost no privacy. The noise comes from numpy's generators, for experiments that can
+    be repeated: do not deploy them where an adversary may know the seed. Carlini et al. 2022,
+    appendix A-A. Taught in book/attacking_dp.ipynb.
 
     Examples
     --------
     >>> x, y = np.eye(2)[[0, 1] * 6], np.array([0, 1] * 6)
-    >>> fit = PrivateSGD(Classifier(hidden=(4,), epochs=2, batch_size=4), noise_multiplier=1.0, max_norm=1.0)
+    >>> fit = PrivateSGD(Classifier(hidden=(4,), epochs=2, batch_size=4), noise_multiplier=1.0,
+    ...     max_norm=1.0)
     >>> fit.logits(fit(x, y, np.ones((1, 12), bool), [np.random.default_rng(0)]), x).shape
     (1, 12, 2)
     >>> f"{fit.epsilon(12, delta=1e-2):.1f}"
@@ -74,9 +79,18 @@ class PrivateSGD:
     def __post_init__(self):
         if not isinstance(self.recipe, Classifier):
             checks.fail("recipe", type(self.recipe).__name__, "a train.Classifier")
-        if not self.recipe.stackable or self.recipe.optimizer != "sgd" or self.recipe.nesterov or self.recipe.stop is not None:
+        if (
+            not self.recipe.stackable
+            or self.recipe.optimizer != "sgd"
+            or self.recipe.nesterov
+            or self.recipe.stop is not None
+        ):
             given = f"{self.recipe.model!r} with {self.recipe.optimizer!r}"
-            checks.fail("recipe", given, "'mlp' with plain 'sgd', no augment, dropout, nesterov, stop or 'bfloat16'")
+            checks.fail(
+                "recipe",
+                given,
+                "'mlp' with plain 'sgd', no augment, dropout, nesterov, stop or 'bfloat16'",
+            )
         checks.number("noise_multiplier", self.noise_multiplier, 0)
         checks.number("max_norm", self.max_norm, 0, open_low=True)
         if self.public_size is not None:
@@ -103,11 +117,14 @@ class PrivateSGD:
         """The privacy budget of training one model on `n_members` records; see `epsilon`."""
         n_members = self.public_size or checks.integer("n_members", n_members, 1)
         rate = batches.batch_size(self.recipe, n_members) / n_members
-        return epsilon(self.noise_multiplier, rate, batches.step_count(self.recipe, n_members), delta)
+        return epsilon(
+            self.noise_multiplier, rate, batches.step_count(self.recipe, n_members), delta
+        )
 
 
 def epsilon(noise_multiplier, sampling_rate, n_steps, delta=1e-5):
-    """An upper limit on the epsilon of DP-SGD, by Opacus's accountant of Renyi differential privacy.
+    """An upper limit on the epsilon of DP-SGD, by Opacus's accountant of Renyi differential
+    privacy.
 
     Parameters
     ----------
@@ -132,8 +149,8 @@ def epsilon(noise_multiplier, sampling_rate, n_steps, delta=1e-5):
 
     Notes
     -----
-    The accountant's limit is not the smallest: at q = 1 the exact value is known, and it lies some percent below. Taught in
-    book/attacking_dp.ipynb.
+    The accountant's limit is not the smallest: at q = 1 the exact value is known, and it lies some
+    percent below. Taught in book/attacking_dp.ipynb.
 
     Examples
     --------
@@ -200,7 +217,9 @@ def _train_stack(fit, x, y, members, rngs, n_classes):
         squares = sum((d**2).sum(2) * (1 + (a**2).sum(2)) for d, a in zip(slopes, activations))
         factor = used * (fit.max_norm / squares.sqrt().clamp_min(1e-30)).clamp_max(1)
         clipped = [d * factor[..., None] for d in slopes]
-        gradients = [torch.bmm(d.mT, a) for d, a in zip(clipped, activations)] + [d.sum(1, keepdim=True) for d in clipped]
+        gradients = [torch.bmm(d.mT, a) for d, a in zip(clipped, activations)] + [
+            d.sum(1, keepdim=True) for d in clipped
+        ]
         if fit.noise_multiplier:
             _add_noise(gradients, fit.noise_multiplier * fit.max_norm, rngs, step < n_steps)
         rate = batches.learning_rates(recipe, np.full(len(members), step), n_steps)

@@ -15,8 +15,8 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.
 class Classifier:
     """A classifier's training recipe; calling it trains one model per row of `members`.
 
-    Target and shadow models made by one recipe differ in their training set and random numbers alone, as the
-    likelihood-ratio attack needs it (Carlini et al. 2022, section IV).
+    Target and shadow models made by one recipe differ in their training set and random numbers
+    alone, as the likelihood-ratio attack needs it (Carlini et al. 2022, section IV).
 
     Parameters
     ----------
@@ -26,7 +26,8 @@ class Classifier:
     activation : {"tanh", "relu", "sigmoid"}
         Of "mlp".
     dropout : float
-        Of "mlp": the probability, in [0, 1), with which training sets each hidden activation to zero.
+        Of "mlp": the probability, in [0, 1), with which training sets each hidden activation to
+        zero.
     init : {"fan-in", "glorot"}
         How linear layers start (see `models.linear_weights`).
     options : dict
@@ -36,8 +37,8 @@ class Classifier:
     epochs : float
         Passes over a model's own training set.
     stop : float, optional
-        Training breaks off after so many passes, with the schedule of the whole run: the model that a checkpoint of that
-        run would hold. None: after the last.
+        Training breaks off after so many passes, with the schedule of the whole run: the model that
+        a checkpoint of that run would hold. None: after the last.
     batch_size : int
         Every batch has min(batch_size, members) examples.
     optimizer : {"sgd", "adam"}
@@ -47,7 +48,8 @@ class Classifier:
         In [0, 1), of "sgd".
     nesterov : bool
     weight_decay : float
-        Added to the gradient of weights as weight_decay x weight; biases and normalisation are left alone.
+        Added to the gradient of weights as weight_decay x weight; biases and normalisation are left
+        alone.
     schedule : {"constant", "cosine", "linear"}
         Constant, or falling to 0 over the run.
     warmup : float
@@ -57,17 +59,19 @@ class Classifier:
     label_smoothing : float
         In [0, 1).
     augment : {None, "weak"}
-        "weak": each image of a batch mirrored with probability 1/2, and shifted by up to 4 pixels with reflected
-        border. Needs images.
+        "weak": each image of a batch mirrored with probability 1/2, and shifted by up to 4 pixels
+        with reflected border. Needs images.
     center, scale : float, optional
-        Networks read (x - center) / scale. None: 127.5 and 127.5 for images of bytes, which gives [-1, 1]; 0 and 1 for
-        everything else, so 0/1 features stay 0/1. Constants, never estimated: an estimate would tell who was a member.
+        Networks read (x - center) / scale. None: 127.5 and 127.5 for images of bytes, which gives
+        [-1, 1]; 0 and 1 for everything else, so 0/1 features stay 0/1. Constants, never estimated:
+        an estimate would tell who was a member.
     device : {"cpu", "cuda", "auto"}
     dtype : {"float32", "float64", "bfloat16"}
         "bfloat16" keeps weights and logits in float32 and computes the layers between in bfloat16.
     stacked : {"auto", True, False}
-        Whether MLPs train as one stack of batched products. "auto": wherever it is possible, which is "mlp" without
-        augmentation and dropout and not in bfloat16. The result is the same up to rounding.
+        Whether MLPs train as one stack of batched products. "auto": wherever it is possible, which
+        is "mlp" without augmentation and dropout and not in bfloat16. The result is the same up to
+        rounding.
 
     Raises
     ------
@@ -76,9 +80,9 @@ class Classifier:
 
     Notes
     -----
-    Training: model s runs through consecutive shuffled passes over its own members, drawn from its own generator, in
-    ceil(epochs x members / B) steps; the schedule follows the model's own number of steps. On the CPU the same generators
-    give the same bits; on a GPU up to rounding.
+    Training: model s runs through consecutive shuffled passes over its own members, drawn from its
+    own generator, in ceil(epochs x members / B) steps; the schedule follows the model's own number
+    of steps. On the CPU the same generators give the same bits; on a GPU up to rounding.
     Taught in book/lira.ipynb.
 
     Examples
@@ -118,7 +122,9 @@ class Classifier:
 
     def __post_init__(self):
         checks.choice("model", self.model, models.ARCHITECTURES)
-        object.__setattr__(self, "hidden", checks.widths("hidden", self.hidden))  # a parameter file has a list
+        object.__setattr__(
+            self, "hidden", checks.widths("hidden", self.hidden)
+        )  # a parameter file has a list
         checks.choice("activation", self.activation, models.ACTIVATIONS)
         checks.choice("init", self.init, ("fan-in", "glorot"))
         checks.number("dropout", self.dropout, 0, 1, open_high=True)
@@ -127,7 +133,9 @@ class Classifier:
         if not isinstance(self.options, dict):
             checks.fail("options", repr(self.options), "a dictionary")
         if self.options and self.model == "mlp":
-            checks.fail("options", repr(self.options), "none for 'mlp', which takes hidden and activation")
+            checks.fail(
+                "options", repr(self.options), "none for 'mlp', which takes hidden and activation"
+            )
         if self.n_classes is not None:
             checks.integer("n_classes", self.n_classes, 2)
         checks.number("epochs", self.epochs, 0, open_low=True)
@@ -157,12 +165,21 @@ class Classifier:
         if not (self.stacked == "auto" or isinstance(self.stacked, bool)):
             checks.fail("stacked", repr(self.stacked), "True, False or 'auto'")
         if self.stacked is True and not self.stackable:
-            checks.fail("stacked", "True", "False or 'auto' unless model='mlp', without augment, dropout and 'bfloat16'")
+            checks.fail(
+                "stacked",
+                "True",
+                "False or 'auto' unless model='mlp', without augment, dropout and 'bfloat16'",
+            )
 
     @property
     def stackable(self):
         """Whether the recipe can train as one stack of batched products."""
-        return self.model == "mlp" and self.augment is None and not self.dropout and self.dtype != "bfloat16"
+        return (
+            self.model == "mlp"
+            and self.augment is None
+            and not self.dropout
+            and self.dtype != "bfloat16"
+        )
 
     @property
     def torch_device(self):
@@ -224,7 +241,8 @@ class Classifier:
         return data, torch.from_numpy(y).to(data.device), ids, n_classes
 
     def logits(self, state, x):
-        """Outputs of trained models, always in evaluation mode (BatchNorm uses its running statistics).
+        """Outputs of trained models, always in evaluation mode (BatchNorm uses its running
+        statistics).
 
         Parameters
         ----------
@@ -243,7 +261,8 @@ class Classifier:
             return looped.logits(self, state, data)
 
     def features(self, state, x):
-        """What the last layer of trained models reads: the white-box view of an example, in evaluation mode.
+        """What the last layer of trained models reads: the white-box view of an example, in
+        evaluation mode.
 
         Parameters
         ----------
@@ -270,21 +289,38 @@ class Classifier:
         return x if (center, scale) == (0.0, 1.0) else (x - center) / scale
 
     def _on_device(self, x):
-        """Images as (n, height, width, channels), records as (n, d); bytes stay bytes, the rest gets the weights' type."""
+        """Images as (n, height, width, channels), records as (n, d); bytes stay bytes, the rest
+        gets the weights' type.
+        """
         if (self.model != "mlp" or self.augment) and x.ndim < 3:
             what = f"model {self.model!r}" if self.model != "mlp" else "augmentation"
-            checks.fail("x", f"shape {x.shape}", f"(n, height, width) or (n, height, width, channels) for {what}")
+            checks.fail(
+                "x",
+                f"shape {x.shape}",
+                f"(n, height, width) or (n, height, width, channels) for {what}",
+            )
         if self.augment and min(x.shape[1:3]) <= looped.PAD:
-            checks.fail("x", f"shape {x.shape}", f"images of more than {looped.PAD} pixels a side for augmentation")
+            checks.fail(
+                "x",
+                f"shape {x.shape}",
+                f"images of more than {looped.PAD} pixels a side for augmentation",
+            )
         x = x[..., None] if x.ndim == 3 else x
         tensor = torch.from_numpy(np.require(x, requirements="CW"))
-        tensor = tensor.to(self.torch_device, torch.uint8 if x.dtype == np.uint8 else self.torch_dtype)
-        # Products of matrices round differently where memory starts elsewhere, as it does on another process.
+        tensor = tensor.to(
+            self.torch_device, torch.uint8 if x.dtype == np.uint8 else self.torch_dtype
+        )
+        # Products of matrices round differently where memory starts elsewhere, as it does on
+        # another process.
         return tensor.clone() if tensor.data_ptr() % 64 else tensor
 
 
 def _inputs(name, x):
     x = np.asarray(x)
     if x.ndim not in (2, 3, 4):
-        checks.fail(name, f"shape {x.shape}", "shape (n, d), (n, height, width) or (n, height, width, channels)")
+        checks.fail(
+            name,
+            f"shape {x.shape}",
+            "shape (n, d), (n, height, width) or (n, height, width, channels)",
+        )
     return x if x.dtype == np.uint8 and x.size else checks.real_array(name, x, dtype=None)

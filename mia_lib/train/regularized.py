@@ -1,7 +1,8 @@
 """Defences that live in the training: each is a fit like `Classifier`, made from one.
 
-L2 is ``Classifier(weight_decay=...)``, dropout ``dropout=...``, label smoothing ``label_smoothing=...``, early stopping
-``stop=...``; `epoch_logits` gives the curve that early stopping is read from.
+L2 is ``Classifier(weight_decay=...)``, dropout ``dropout=...``, label smoothing
+``label_smoothing=...``, early stopping ``stop=...``; `epoch_logits` gives the curve that early
+stopping is read from.
 
 Taught in book/defenses.ipynb.
 """
@@ -18,11 +19,12 @@ from mia_lib.train.recipe import Classifier
 
 @dataclass(frozen=True)
 class AdversarialRegularization:
-    """Min-max training against a membership network (Nasr et al. 2018; Song and Mittal 2021, section 2.3.1).
+    """Min-max training against a membership network (Nasr et al. 2018; Song and Mittal 2021,
+    section 2.3.1).
 
-    At each step the membership network I first learns to tell a batch of members from a batch of reference records by the
-    classifier's current outputs (eq. 2); then the classifier takes a step down the cross-entropy plus
-    penalty x log I(F(x), y) of its own batch (eq. 3).
+    At each step the membership network I first learns to tell a batch of members from a batch of
+    reference records by the classifier's current outputs (eq. 2); then the classifier takes a step
+    down the cross-entropy plus penalty x log I(F(x), y) of its own batch (eq. 3).
 
     Parameters
     ----------
@@ -31,8 +33,8 @@ class AdversarialRegularization:
     penalty : float
         lambda, at least 0. With 0 the result is that of the recipe alone.
     reference : (n,) boolean array
-        Rows of x that nobody trains on: the non-members that I learns from. The defended classifier has looked at them, so
-        they must not serve as non-members of an evaluation.
+        Rows of x that nobody trains on: the non-members that I learns from. The defended classifier
+        has looked at them, so they must not serve as non-members of an evaluation.
     attack_hidden : tuple of int
         Widths of I, a ReLU network that reads the probabilities and the one-hot label.
     attack_learning_rate : float
@@ -43,12 +45,13 @@ class AdversarialRegularization:
     Raises
     ------
     ValueError
-        For a choice outside its range; when called, for a reference of the wrong length or one that has members.
+        For a choice outside its range; when called, for a reference of the wrong length or one that
+        has members.
 
     Notes
     -----
-    I and its batches draw from a child of each model's generator. Networks train one after the other.
-    Taught in book/defenses.ipynb.
+    I and its batches draw from a child of each model's generator. Networks train one after the
+    other. Taught in book/defenses.ipynb.
 
     Examples
     --------
@@ -69,7 +72,11 @@ class AdversarialRegularization:
         _checked_recipe(self.recipe)
         checks.number("penalty", self.penalty, 0)
         object.__setattr__(self, "reference", _some_rows("reference", self.reference))
-        object.__setattr__(self, "attack_hidden", tuple(checks.integer("attack_hidden", w, 1) for w in self.attack_hidden))
+        object.__setattr__(
+            self,
+            "attack_hidden",
+            tuple(checks.integer("attack_hidden", w, 1) for w in self.attack_hidden),
+        )
         checks.number("attack_learning_rate", self.attack_learning_rate, 0, open_low=True)
         checks.integer("attack_steps", self.attack_steps, 1)
 
@@ -77,7 +84,9 @@ class AdversarialRegularization:
         """Train k models; arguments and result as for `Classifier`."""
         prepared = self.recipe.prepared(x, y, members, rngs)
         with torch.backends.cudnn.flags(enabled=True, benchmark=True):
-            return looped.train(self.recipe, *prepared[:3], rngs, prepared[3], self._objectives(*prepared))
+            return looped.train(
+                self.recipe, *prepared[:3], rngs, prepared[3], self._objectives(*prepared)
+            )
 
     def _objectives(self, data, labels, ids, n_classes):
         reference = _outside("reference", self.reference, ids, len(data))
@@ -88,7 +97,9 @@ class AdversarialRegularization:
         return objective
 
     def _objective(self, net, data, labels, own, reference, rng, n_classes):
-        attack = models.build("mlp", (2 * n_classes,), 2, rng, hidden=self.attack_hidden, activation="relu")
+        attack = models.build(
+            "mlp", (2 * n_classes,), 2, rng, hidden=self.attack_hidden, activation="relu"
+        )
         attack = attack.to(data.device, self.recipe.torch_dtype)
         optimizer = torch.optim.Adam(attack.parameters(), lr=self.attack_learning_rate)
         insiders, outsiders = batches.Stream(own, rng), batches.Stream(reference, rng)
@@ -98,7 +109,9 @@ class AdversarialRegularization:
         def log_membership(logits, index):
             """log I(F(x), y) in the second column, log (1 - I) in the first."""
             label = torch.nn.functional.one_hot(labels[index], n_classes)
-            return torch.log_softmax(attack(torch.cat([torch.softmax(logits, 1), label.to(logits.dtype)], 1)), 1)
+            return torch.log_softmax(
+                attack(torch.cat([torch.softmax(logits, 1), label.to(logits.dtype)], 1)), 1
+            )
 
         def loss(outputs, index):
             for _ in range(self.attack_steps):
@@ -109,7 +122,9 @@ class AdversarialRegularization:
                 optimizer.zero_grad(set_to_none=True)
                 torch.nn.functional.nll_loss(log_membership(seen, rows), truth.long()).backward()
                 optimizer.step()
-            plain = torch.nn.functional.cross_entropy(outputs, labels[index], label_smoothing=self.recipe.label_smoothing)
+            plain = torch.nn.functional.cross_entropy(
+                outputs, labels[index], label_smoothing=self.recipe.label_smoothing
+            )
             return plain + self.penalty * log_membership(outputs, index)[:, 1].mean()
 
         return loss
@@ -125,10 +140,12 @@ class AdversarialRegularization:
 
 @dataclass(frozen=True)
 class Distillation:
-    """Knowledge distillation: a teacher learns the members' labels, the student learns the teacher's outputs.
+    """Knowledge distillation: a teacher learns the members' labels, the student learns the
+    teacher's outputs.
 
-    The student minimises T^2 times the cross-entropy of its softmax at temperature T from the teacher's (Hinton et al.
-    2015). With `transfer` it never sees a member: distillation for membership privacy (Shejwalkar and Houmansadr 2021).
+    The student minimises T^2 times the cross-entropy of its softmax at temperature T from the
+    teacher's (Hinton et al. 2015). With `transfer` it never sees a member: distillation for
+    membership privacy (Shejwalkar and Houmansadr 2021).
 
     Parameters
     ----------
@@ -137,13 +154,14 @@ class Distillation:
     temperature : float
         T, above 0.
     transfer : (n,) boolean array, optional
-        Rows of x that the student learns from, whose labels nobody needs. They must not be members, and must not serve as
-        non-members of an evaluation. None: the members themselves.
+        Rows of x that the student learns from, whose labels nobody needs. They must not be members,
+        and must not serve as non-members of an evaluation. None: the members themselves.
 
     Raises
     ------
     ValueError
-        For a choice outside its range; when called, for transfer rows of the wrong length or with members among them.
+        For a choice outside its range; when called, for transfer rows of the wrong length or with
+        members among them.
 
     Notes
     -----
@@ -175,14 +193,19 @@ class Distillation:
             lessons = ids
         else:
             lessons = [_outside("transfer", self.transfer, ids, len(data))] * len(ids)
-        teachers = replace(self.recipe, n_classes=n_classes)(x, y, members, [rng.spawn(1)[0] for rng in rngs])
+        teachers = replace(self.recipe, n_classes=n_classes)(
+            x, y, members, [rng.spawn(1)[0] for rng in rngs]
+        )
         taught = torch.from_numpy(self.recipe.logits(teachers, x)).to(data.device)
         temperature = self.temperature
 
         def objective(k, net, own, rng):
             targets = torch.softmax(taught[k] / temperature, 1)
-            return lambda outputs, index: temperature**2 * torch.nn.functional.cross_entropy(
-                outputs / temperature, targets[index].to(outputs.dtype)
+            return lambda outputs, index: (
+                temperature**2
+                * torch.nn.functional.cross_entropy(
+                    outputs / temperature, targets[index].to(outputs.dtype)
+                )
             )
 
         with torch.backends.cudnn.flags(enabled=True, benchmark=True):
@@ -220,26 +243,37 @@ def epoch_logits(fit, x, y, members, rngs, epochs):
 
     Notes
     -----
-    Song and Mittal 2021, section 3.2.1 and Figure 2. Networks train one after the other. Taught in book/defenses.ipynb.
+    Song and Mittal 2021, section 3.2.1 and Figure 2. Networks train one after the other. Taught in
+    book/defenses.ipynb.
 
     Examples
     --------
     >>> x, y = np.eye(2)[[0, 1] * 6], np.array([0, 1] * 6)
     >>> recipe = Classifier(hidden=(4,), epochs=3)
-    >>> epoch_logits(recipe, x, y, np.ones((1, 12), bool), [np.random.default_rng(0)], [1, 2, 3]).shape
+    >>> epoch_logits(recipe, x, y, np.ones((1, 12), bool), [np.random.default_rng(0)],
+    ...     [1, 2, 3]).shape
     (3, 1, 12, 2)
     """
     regularized = isinstance(fit, AdversarialRegularization)
     recipe = fit.recipe if regularized else fit
     if not isinstance(recipe, Classifier):
-        checks.fail("fit", type(fit).__name__, "a train.Classifier or a train.AdversarialRegularization")
+        checks.fail(
+            "fit", type(fit).__name__, "a train.Classifier or a train.AdversarialRegularization"
+        )
     epochs = checks.real_array("epochs", epochs, 1)
     if epochs[0] <= 0 or (np.diff(epochs) <= 0).any() or epochs[-1] > recipe.epochs:
-        checks.fail("epochs", str(epochs.tolist()), f"increasing numbers above 0 and at most {recipe.epochs:g}")
+        checks.fail(
+            "epochs",
+            str(epochs.tolist()),
+            f"increasing numbers above 0 and at most {recipe.epochs:g}",
+        )
     data, labels, ids, n_classes = recipe.prepared(x, y, members, rngs)
     objective = fit._objectives(data, labels, ids, n_classes) if regularized else None
     found = np.empty((len(epochs), len(ids), len(data), n_classes), np.float32)
-    due = [[batches.steps_made(replace(recipe, stop=float(e)), len(own)) for e in epochs] for own in ids]
+    due = [
+        [batches.steps_made(replace(recipe, stop=float(e)), len(own)) for e in epochs]
+        for own in ids
+    ]
 
     def watch(k, net, step):
         for e in np.flatnonzero(np.equal(due[k], step)):
@@ -268,5 +302,7 @@ def _outside(name, rows, members, n):
         checks.fail(name, f"shape {rows.shape}", f"shape ({n},)")
     inside = sum(int(rows[ids].sum()) for ids in members)
     if inside:
-        checks.fail(name, f"{inside} rows that a model is trained on", "rows outside every training set")
+        checks.fail(
+            name, f"{inside} rows that a model is trained on", "rows outside every training set"
+        )
     return np.flatnonzero(rows)

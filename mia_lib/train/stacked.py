@@ -1,13 +1,16 @@
-"""Many MLPs at once: batched matrix products, a hand-written backward pass, and buffers that are used again.
+"""Many MLPs at once: batched matrix products, a hand-written backward pass, and buffers that are
+used again.
 
-The K models of a stack keep their weights as one (K, outputs, inputs) tensor a layer. A step is one `baddbmm` a layer
-forwards, two backwards. What made it fast, measured on one core:
+The K models of a stack keep their weights as one (K, outputs, inputs) tensor a layer. A step is one
+`baddbmm` a layer forwards, two backwards. What made it fast, measured on one core:
 
-- hidden activations are batch-major (K, B, width), logits class-major (K, classes, B): the softmax then runs along
-  memory (20 times faster for 10 classes) and the products of the narrow last layer are four times faster;
-- tanh is computed as 2 sigmoid(2 a) - 1, the factor 2 hidden in the matrix product: 5 times faster than `torch.tanh`,
-  and its absolute error is the type's own rounding;
-- with plain momentum the velocity is the accumulator of the weight gradient's product, so gradients are never stored.
+- hidden activations are batch-major (K, B, width), logits class-major (K, classes, B): the softmax
+  then runs along memory (20 times faster for 10 classes) and the products of the narrow last layer
+  are four times faster;
+- tanh is computed as 2 sigmoid(2 a) - 1, the factor 2 hidden in the matrix product: 5 times faster
+  than `torch.tanh`, and its absolute error is the type's own rounding;
+- with plain momentum the velocity is the accumulator of the weight gradient's product, so gradients
+  are never stored.
 """
 
 import numpy as np
@@ -16,7 +19,9 @@ import torch
 from mia_lib import models
 from mia_lib.train import batches
 
-CACHE_BYTES = 8 * 2**20  # weights, velocity, gradient and activations of a stack should stay in a core's share of cache
+CACHE_BYTES = (
+    8 * 2**20
+)  # weights, velocity, gradient and activations of a stack should stay in a core's share of cache
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # Adam's usual constants, torch's defaults
 
 
@@ -70,7 +75,10 @@ def train(recipe, x, y, members, rngs, n_classes):
             weights, biases = _train_stack(recipe, x, y, ids, generators, sizes, int(batch))
             arrays = named(weights, biases)
             if state is None:
-                state = {name: np.empty((len(members), *a.shape[1:]), a.dtype) for name, a in arrays.items()}
+                state = {
+                    name: np.empty((len(members), *a.shape[1:]), a.dtype)
+                    for name, a in arrays.items()
+                }
             for name, array in arrays.items():
                 state[name][part] = array
     return state
@@ -86,7 +94,9 @@ def named(weights, biases):
 
 
 def initial(recipe, sizes, rngs, like):
-    """Weights (K, outputs, inputs) of each layer; biases (K, 1, width) of hidden layers, (K, classes, 1) of the last."""
+    """Weights (K, outputs, inputs) of each layer; biases (K, 1, width) of hidden layers, (K,
+    classes, 1) of the last.
+    """
     weights = [like.new_empty(len(rngs), after, before) for before, after in zip(sizes, sizes[1:])]
     biases = [like.new_empty(len(rngs), after) for after in sizes[1:]]
     for k, rng in enumerate(rngs):
@@ -105,7 +115,9 @@ def _blocks(recipe, members, rngs, batch, like):
     total, block = int(made.max()), batches.block_steps(batch)
     for start in range(0, total, block):
         count = min(block, total - start)
-        plan = np.stack([stream.take(count * batch).reshape(count, batch) for stream in streams], axis=1)
+        plan = np.stack(
+            [stream.take(count * batch).reshape(count, batch) for stream in streams], axis=1
+        )
         plan = torch.from_numpy(plan.reshape(count, -1)).to(like.device)
         steps = np.arange(start, start + count)[:, None]
         rates = np.where(steps < made, batches.learning_rates(recipe, steps, n_steps), 0.0)
@@ -118,7 +130,11 @@ def _train_stack(recipe, x, y, members, rngs, sizes, batch):
     n_models, n_layers, n_classes = len(members), len(sizes) - 1, sizes[-1]
     tanh, sigmoid = recipe.activation == "tanh", recipe.activation == "sigmoid"
     weights, biases = initial(recipe, sizes, rngs, x)
-    update = _adam(recipe, weights, biases) if recipe.optimizer == "adam" else _sgd(recipe, weights, biases)
+    update = (
+        _adam(recipe, weights, biases)
+        if recipe.optimizer == "adam"
+        else _sgd(recipe, weights, biases)
+    )
 
     inputs = x.new_empty(n_models * batch, sizes[0])
     hidden = [x.new_empty(n_models, batch, width) for width in sizes[1:-1]]
@@ -137,7 +153,9 @@ def _train_stack(recipe, x, y, members, rngs, sizes, batch):
         torch.index_select(x, 0, index, out=inputs)
         torch.index_select(y, 0, index, out=labels)
         for i, out in enumerate(hidden):
-            torch.baddbmm(biases[i], activations[i], weights[i].mT, beta=factor, alpha=factor, out=out)
+            torch.baddbmm(
+                biases[i], activations[i], weights[i].mT, beta=factor, alpha=factor, out=out
+            )
             if tanh:
                 torch.add(minus_one, torch.sigmoid(out, out=out), alpha=2, out=out)
             elif sigmoid:
@@ -176,7 +194,12 @@ def _sgd(recipe, weights, biases):
     gradients = [torch.empty_like(weight) for weight in weights] if nesterov else None
 
     def update(i, outward, inward, bias_gradient, rates, step):
-        weight, velocity, bias, bias_velocity = weights[i], velocities[i], biases[i], bias_velocities[i]
+        weight, velocity, bias, bias_velocity = (
+            weights[i],
+            velocities[i],
+            biases[i],
+            bias_velocities[i],
+        )
         bias_velocity.mul_(momentum).add_(bias_gradient)
         if nesterov:
             gradient = torch.bmm(outward, inward, out=gradients[i])

@@ -6,7 +6,11 @@ Taught in book/two_sample.ipynb.
 from mia_lib.two_sample.aggregated import aggregate
 from mia_lib.two_sample.feature_tests import characteristic_function_test, mean_embedding_test
 from mia_lib.two_sample.hr_mmd import HrMmd, repeat_test
-from mia_lib.two_sample.kernel_tests import deep_feature_test, median_kernel_test, optimized_kernel_test
+from mia_lib.two_sample.kernel_tests import (
+    deep_feature_test,
+    median_kernel_test,
+    optimized_kernel_test,
+)
 from mia_lib.two_sample.kernels import deep_kernel, gaussian_kernel, median_bandwidth
 from mia_lib.two_sample.mmd import mmd2, mmd2_variance, power_criterion, predicted_power
 from mia_lib.two_sample.permutation import TestResult, permutation_test

@@ -1,4 +1,6 @@
-"""Many attacks' features of a record made into one number, by a linear regression on records whose membership is known."""
+"""Many attacks' features of a record made into one number, by a linear regression on records whose
+membership is known.
+"""
 
 import numpy as np
 from sklearn.linear_model import LinearRegression
@@ -18,25 +20,28 @@ def aggregate(known_features, known_member, features, clip=0.025):
     features : array (n, d)
         Of the records to be scored.
     clip : float
-        In [0, 0.5): each feature is cut at these quantiles of the known records, from below and from above.
+        In [0, 0.5): each feature is cut at these quantiles of the known records, from below and
+        from above.
 
     Returns
     -------
     float64 array (n,)
-        The regression's prediction of membership, about 0 for others and 1 for members; larger speaks for a member. A test
-        of it is HR-T (`t_test`), HR-MMD-G (`median_kernel_test`) or HR-MMD (`HrMmd`).
+        The regression's prediction of membership, about 0 for others and 1 for members; larger
+        speaks for a member. A test of it is HR-T (`t_test`), HR-MMD-G (`median_kernel_test`) or
+        HR-MMD (`HrMmd`).
 
     Raises
     ------
     ValueError
-        NaN, shapes that do not fit, too few known records of a group, features that do not vary among the known records.
+        NaN, shapes that do not fit, too few known records of a group, features that do not vary
+        among the known records.
 
     Notes
     -----
-    Maini et al., NeurIPS 2024, arXiv:2406.06443, as HR-MMD App. I uses it: outliers cut, features standardised, membership
-    regressed on them by least squares (of several solutions the one with the smallest weights). The score does not look at
-    the membership of the records that it scores: a test of scored records keeps its level. Run in
-    notebooks/language_model.ipynb.
+    Maini et al., NeurIPS 2024, arXiv:2406.06443, as HR-MMD App. I uses it: outliers cut, features
+    standardised, membership regressed on them by least squares (of several solutions the one with
+    the smallest weights). The score does not look at the membership of the records that it scores:
+    a test of scored records keeps its level. Run in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -52,7 +57,11 @@ def aggregate(known_features, known_member, features, clip=0.025):
     features = checks.real_array("features", features, shape=(None, known.shape[1]))
     clip = checks.number("clip", clip, 0, 0.5, open_high=True)
     if min(member.sum(), (~member).sum()) < 2:
-        checks.fail("known_member", f"{member.sum()} members and {(~member).sum()} others", "at least two of each")
+        checks.fail(
+            "known_member",
+            f"{member.sum()} members and {(~member).sum()} others",
+            "at least two of each",
+        )
     low, high = np.quantile(known, [clip, 1 - clip], axis=0)
     known, features = np.clip(known, low, high), np.clip(features, low, high)
     spread = known.std(0)

@@ -1,7 +1,8 @@
-"""Tests of a few fitted features: mean embeddings at locations, smoothed characteristic functions at frequencies.
+"""Tests of a few fitted features: mean embeddings at locations, smoothed characteristic functions
+at frequencies.
 
-Features are fitted on the halves x_train, y_train and tested on x, y by a limiting chi-squared law. No record may be in
-both.
+Features are fitted on the halves x_train, y_train and tested on x, y by a limiting chi-squared law.
+No record may be in both.
 
 Taught in book/two_sample.ipynb.
 """
@@ -18,7 +19,9 @@ from mia_lib.two_sample.permutation import TestResult
 RIDGE = 1e-5  # on the covariance of the features while they are optimised
 
 
-def mean_embedding_test(x_train, y_train, x, y, n_locations=5, n_steps=100, learning_rate=0.05, rng=None):
+def mean_embedding_test(
+    x_train, y_train, x, y, n_locations=5, n_steps=100, learning_rate=0.05, rng=None
+):
     """ME: mean embeddings compared at a few locations, which are optimised on the training halves.
 
     Parameters
@@ -46,8 +49,8 @@ def mean_embedding_test(x_train, y_train, x, y, n_locations=5, n_steps=100, lear
 
     Notes
     -----
-    Jitkrittum et al. 2016. The law holds for large n only: with few records the level is above the stated one. Run in
-    notebooks/two_sample_levels.ipynb.
+    Jitkrittum et al. 2016. The law holds for large n only: with few records the level is above the
+    stated one. Run in notebooks/two_sample_levels.ipynb.
 
     Examples
     --------
@@ -67,11 +70,16 @@ def mean_embedding_test(x_train, y_train, x, y, n_locations=5, n_steps=100, lear
         squares = ((records[:, None] - locations) ** 2).sum(2)
         return torch.exp(-0.5 * torch.exp(-2 * log_width) * squares)
 
-    return _chi_squared_test(features, [locations, log_width], x_train, y_train, x, y, n_steps, learning_rate)
+    return _chi_squared_test(
+        features, [locations, log_width], x_train, y_train, x, y, n_steps, learning_rate
+    )
 
 
-def characteristic_function_test(x_train, y_train, x, y, n_frequencies=5, n_steps=100, learning_rate=0.05, rng=None):
-    """SCF: smoothed characteristic functions compared at a few frequencies, which are optimised on the training halves.
+def characteristic_function_test(
+    x_train, y_train, x, y, n_frequencies=5, n_steps=100, learning_rate=0.05, rng=None
+):
+    """SCF: smoothed characteristic functions compared at a few frequencies, which are optimised on
+    the training halves.
 
     Parameters
     ----------
@@ -92,7 +100,8 @@ def characteristic_function_test(x_train, y_train, x, y, n_frequencies=5, n_step
 
     Notes
     -----
-    Chwialkowski et al. 2015; frequencies and width are really optimised here. Run in notebooks/two_sample_levels.ipynb.
+    Chwialkowski et al. 2015; frequencies and width are really optimised here. Run in
+    notebooks/two_sample_levels.ipynb.
 
     Examples
     --------
@@ -111,23 +120,30 @@ def characteristic_function_test(x_train, y_train, x, y, n_frequencies=5, n_step
         angles, window = scaled @ frequencies.T, torch.exp(-0.5 * (scaled**2).sum(1, keepdim=True))
         return torch.cat([torch.sin(angles), torch.cos(angles)], 1) * window
 
-    return _chi_squared_test(features, [frequencies, log_width], x_train, y_train, x, y, n_steps, learning_rate)
+    return _chi_squared_test(
+        features, [frequencies, log_width], x_train, y_train, x, y, n_steps, learning_rate
+    )
 
 
 def _chi_squared_test(features, free, x_train, y_train, x, y, n_steps, learning_rate):
-    """Maximise n W' S^-1 W on the training halves, then compute it, and its p-value, on the others."""
+    """Maximise n W' S^-1 W on the training halves, then compute it, and its p-value, on the
+    others.
+    """
 
     def statistic(x, y, ridge):
         differences = features(x) - features(y)
         mean = differences.mean(0)
         centred = differences - mean
-        covariance = centred.T @ centred / (len(x) - 1) + ridge * torch.eye(len(mean), dtype=torch.float64)
+        covariance = centred.T @ centred / (len(x) - 1) + ridge * torch.eye(
+            len(mean), dtype=torch.float64
+        )
         return len(x) * mean @ torch.linalg.solve(covariance, mean)
 
     x_train, y_train, x, y = map(torch.from_numpy, (x_train, y_train, x, y))
     fitting.ascend(free, lambda: statistic(x_train, y_train, RIDGE), n_steps, learning_rate)
     with torch.no_grad():
-        # Features that coincide make the covariance singular; so small a ridge changes nothing else.
+        # Features that coincide make the covariance singular; so small a ridge changes nothing
+        # else.
         value, n_features = float(statistic(x, y, 1e-12)), features(x[:1]).shape[1]
     return TestResult(value, float(stats.chi2.sf(value, n_features)))
 
@@ -137,11 +153,18 @@ def _standardised(x_train, y_train, x, y, n_features):
     x_train, y_train = fitting.training_halves(x_train, y_train)
     x, y = kernels.pair("x", x, "y", y)
     if len(x) != len(y) or len(x) <= n_features + 1:
-        checks.fail("y", f"{len(y)} records against {len(x)} in x", f"equally many, more than {n_features + 1}")
+        checks.fail(
+            "y",
+            f"{len(y)} records against {len(x)} in x",
+            f"equally many, more than {n_features + 1}",
+        )
     scaler = StandardScaler().fit(np.concatenate([x_train, y_train]))
     return [scaler.transform(z) for z in (x_train, y_train, x, y)]
 
 
 def _log_median(x, y):
     pooled = np.concatenate([x, y])
-    return np.log(kernels.median_square("x_train, y_train", kernels.squared_distances(pooled, pooled))) / 2
+    return (
+        np.log(kernels.median_square("x_train, y_train", kernels.squared_distances(pooled, pooled)))
+        / 2
+    )

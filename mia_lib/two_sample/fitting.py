@@ -22,7 +22,9 @@ def criterion(k_xx, k_yy, k_xy, regularization=mmd.REGULARIZATION):
     tensor ()
     """
     n = len(k_xx)
-    statistic = sum(k.sum() - k.diagonal().sum() for k in (k_xx, k_yy)) - 2 * (k_xy.sum() - k_xy.diagonal().sum())
+    statistic = sum(k.sum() - k.diagonal().sum() for k in (k_xx, k_yy)) - 2 * (
+        k_xy.sum() - k_xy.diagonal().sum()
+    )
     h = k_xx.mean(1) + k_yy.mean(1) - k_xy.mean(1) - k_xy.mean(0)
     variance = 4 * ((h**2).mean() - h.mean() ** 2).clamp_min(0)
     return statistic / (n * (n - 1)) / torch.sqrt(variance + regularization)
@@ -46,7 +48,9 @@ def deep_gram(free, rep, raw):
 
 
 def blocks(pooled, n):
-    """What is within x, within y and between them, of a matrix (n + m, n + m) whose first n records are x."""
+    """What is within x, within y and between them, of a matrix (n + m, n + m) whose first n records
+    are x.
+    """
     return pooled[:n, :n], pooled[n:, n:], pooled[:n, n:]
 
 
@@ -69,7 +73,9 @@ def ascend(free, objective, n_steps, learning_rate):
     list of float
     """
     n_steps = checks.integer("n_steps", n_steps, 0)
-    optimizer = torch.optim.Adam(free, lr=checks.number("learning_rate", learning_rate, 0, open_low=True))
+    optimizer = torch.optim.Adam(
+        free, lr=checks.number("learning_rate", learning_rate, 0, open_low=True)
+    )
     values = []
     for _ in range(n_steps):
         optimizer.zero_grad()
@@ -84,5 +90,9 @@ def training_halves(x_train, y_train):
     """Both as (n, features), equally many and at least 4."""
     x_train, y_train = kernels.pair("x_train", x_train, "y_train", y_train)
     if len(x_train) != len(y_train) or len(x_train) < 4:
-        checks.fail("y_train", f"{len(y_train)} records against {len(x_train)} in x_train", "equally many, at least 4")
+        checks.fail(
+            "y_train",
+            f"{len(y_train)} records against {len(x_train)} in x_train",
+            "equally many, at least 4",
+        )
     return x_train, y_train

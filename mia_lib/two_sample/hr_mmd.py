@@ -9,7 +9,8 @@ from mia_lib.two_sample.permutation import permutation_test
 
 
 class HrMmd:
-    """A test of whether two sets of records have one law, in the eyes of a model and of the records themselves.
+    """A test of whether two sets of records have one law, in the eyes of a model and of the records
+    themselves.
 
     Parameters
     ----------
@@ -40,9 +41,9 @@ class HrMmd:
 
     Notes
     -----
-    HR-MMD Algorithm 1. The caller splits: the records of `fit` must not come back in `test`, or the level is lost. The
-    bandwidths start at the median distances. A rejection says that the laws of the two sets differ, by membership or by
-    anything else. Taught in book/two_sample.ipynb.
+    HR-MMD Algorithm 1. The caller splits: the records of `fit` must not come back in `test`, or the
+    level is lost. The bandwidths start at the median distances. A rejection says that the laws of
+    the two sets differ, by membership or by anything else. Taught in book/two_sample.ipynb.
 
     Examples
     --------
@@ -54,8 +55,15 @@ class HrMmd:
     0.002
     """
 
-    def __init__(self, n_steps=100, learning_rate=0.05, epsilon=0.05, regularization=mmd.REGULARIZATION,
-                 n_permutations=499, rng=None):  # fmt: skip
+    def __init__(
+        self,
+        n_steps=100,
+        learning_rate=0.05,
+        epsilon=0.05,
+        regularization=mmd.REGULARIZATION,
+        n_permutations=499,
+        rng=None,
+    ):
         self.n_steps = checks.integer("n_steps", n_steps, 0)
         self.learning_rate = checks.number("learning_rate", learning_rate, 0, open_low=True)
         self.epsilon = checks.number("epsilon", epsilon, 0, 1, open_low=True, open_high=True)
@@ -82,16 +90,30 @@ class HrMmd:
         Raises
         ------
         ValueError
-            Sets of different size or of fewer than 4 records, NaN, representations or records that are all the same.
+            Sets of different size or of fewer than 4 records, NaN, representations or records that
+            are all the same.
         """
         rep, raw = _pooled("rep", rep_x, rep_y), _pooled("raw", raw_x, raw_y)
         n = _sizes(rep_x, raw_x, rep_y, raw_y, equal=True)[0]
         squares = [kernels.squared_distances(z, z) for z in (rep, raw)]
-        start = [np.log(kernels.median_square(f"{name}_x, {name}_y", d)) / 2 for name, d in zip(("rep", "raw"), squares)]
-        free = torch.tensor([np.log(self.epsilon / (1 - self.epsilon)), *start], dtype=torch.float64, requires_grad=True)
-        pairs = [[torch.from_numpy(z) for z in z_pair] for z_pair in zip(*(fitting.blocks(d, n) for d in squares))]
+        start = [
+            np.log(kernels.median_square(f"{name}_x, {name}_y", d)) / 2
+            for name, d in zip(("rep", "raw"), squares)
+        ]
+        free = torch.tensor(
+            [np.log(self.epsilon / (1 - self.epsilon)), *start],
+            dtype=torch.float64,
+            requires_grad=True,
+        )
+        pairs = [
+            [torch.from_numpy(z) for z in z_pair]
+            for z_pair in zip(*(fitting.blocks(d, n) for d in squares))
+        ]
         self.criterion = fitting.ascend(
-            [free], lambda: criterion(free, pairs, self.regularization), self.n_steps, self.learning_rate
+            [free],
+            lambda: criterion(free, pairs, self.regularization),
+            self.n_steps,
+            self.learning_rate,
         )
         share, rep_width, raw_width = free.detach().numpy()
         self.parameters = {
@@ -146,7 +168,8 @@ def repeat_test(test, rep_pool, raw_pool, rep_y, raw_y, n_repeats=100, rng=None)
     Returns
     -------
     float64 array (n_repeats,)
-        p-values. The share of them that is at most alpha is the paper's test power, or its type I error.
+        p-values. The share of them that is at most alpha is the paper's test power, or its type I
+        error.
 
     Raises
     ------
@@ -155,15 +178,16 @@ def repeat_test(test, rep_pool, raw_pool, rep_y, raw_y, n_repeats=100, rng=None)
 
     Notes
     -----
-    HR-MMD Algorithm 2. The p-values share S_Y: given S_Y their rejections are not draws with probability alpha, even if the
-    law is the same. The rate of one S_Y spreads far more than a binomial, and a cut on it is no test. Taught in
-    book/set_evidence.ipynb.
+    HR-MMD Algorithm 2. The p-values share S_Y: given S_Y their rejections are not draws with
+    probability alpha, even if the law is the same. The rate of one S_Y spreads far more than a
+    binomial, and a cut on it is no test. Taught in book/set_evidence.ipynb.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> raw = rng.normal(size=(200, 2))
-    >>> fitted = HrMmd(n_steps=5, n_permutations=99, rng=rng).fit(raw[:20, 0], raw[:20], raw[20:40, 0], raw[20:40])
+    >>> fitted = HrMmd(n_steps=5, n_permutations=99, rng=rng).fit(raw[:20, 0], raw[:20],
+    ...     raw[20:40, 0], raw[20:40])
     >>> repeat_test(fitted, raw[40:160, 0], raw[40:160], raw[160:, 0], raw[160:], 10, rng).shape
     (10,)
     """
@@ -195,7 +219,9 @@ def criterion(free, pairs, regularization):
     -------
     tensor ()
     """
-    return fitting.criterion(*(fitting.deep_gram(free, *squares) for squares in pairs), regularization)
+    return fitting.criterion(
+        *(fitting.deep_gram(free, *squares) for squares in pairs), regularization
+    )
 
 
 def _pooled(name, x, y):
@@ -215,5 +241,9 @@ def _sizes(rep_x, raw_x, rep_y, raw_y, equal=False):
             checks.fail(f"rep_{name}", f"{len(rep)} records", "at least 4 to fit a kernel")
         sizes.append(len(rep))
     if equal and sizes[0] != sizes[1]:
-        checks.fail("rep_y", f"{sizes[1]} records", f"{sizes[0]} as rep_x: the criterion needs sets of one size")
+        checks.fail(
+            "rep_y",
+            f"{sizes[1]} records",
+            f"{sizes[0]} as rep_x: the criterion needs sets of one size",
+        )
     return sizes

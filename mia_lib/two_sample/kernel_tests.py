@@ -1,7 +1,8 @@
-"""Permutation tests of the discrepancy that see the records alone: a kernel that is given, scaled or learned.
+"""Permutation tests of the discrepancy that see the records alone: a kernel that is given, scaled
+or learned.
 
-Every function takes records as arrays (n, ...) and returns a `TestResult`. The halves x_train, y_train choose, the halves
-x, y are tested, and no record may be in both.
+Every function takes records as arrays (n, ...) and returns a `TestResult`. The halves x_train,
+y_train choose, the halves x, y are tested, and no record may be in both.
 
 Taught in book/two_sample.ipynb.
 """
@@ -36,8 +37,8 @@ def median_kernel_test(x, y, n_permutations=499, rng=None):
 
     Notes
     -----
-    The bandwidth is that of the pooled records, which no permutation changes: the level is exact. HR-MMD App. G.3. Taught in
-    book/two_sample.ipynb.
+    The bandwidth is that of the pooled records, which no permutation changes: the level is exact.
+    HR-MMD App. G.3. Taught in book/two_sample.ipynb.
 
     Examples
     --------
@@ -51,7 +52,9 @@ def median_kernel_test(x, y, n_permutations=499, rng=None):
     return permutation_test(gram, len(x), n_permutations, rng)
 
 
-def optimized_kernel_test(x_train, y_train, x, y, n_steps=100, learning_rate=0.05, n_permutations=499, rng=None):
+def optimized_kernel_test(
+    x_train, y_train, x, y, n_steps=100, learning_rate=0.05, n_permutations=499, rng=None
+):
     """MMD-O: a Gaussian kernel whose bandwidth maximises J on the training halves.
 
     Parameters
@@ -89,21 +92,41 @@ def optimized_kernel_test(x_train, y_train, x, y, n_steps=100, learning_rate=0.0
     x_train, y_train = fitting.training_halves(x_train, y_train)
     pooled, n = np.concatenate([x_train, y_train]), len(x_train)
     squares = kernels.squared_distances(pooled, pooled)
-    log_width = torch.tensor(np.log(kernels.median_square("x_train, y_train", squares)) / 2, requires_grad=True)
+    log_width = torch.tensor(
+        np.log(kernels.median_square("x_train, y_train", squares)) / 2, requires_grad=True
+    )
     squares = torch.from_numpy(squares)
 
     def objective():
-        return fitting.criterion(*fitting.blocks(torch.exp(-0.5 * torch.exp(-2 * log_width) * squares), n))
+        return fitting.criterion(
+            *fitting.blocks(torch.exp(-0.5 * torch.exp(-2 * log_width) * squares), n)
+        )
 
     fitting.ascend([log_width], objective, n_steps, learning_rate)
     x, y = kernels.pair("x", x, "y", y)
     both = np.concatenate([x, y])
-    return permutation_test(kernels.gaussian_kernel(both, both, float(log_width.detach().exp())), len(x), n_permutations, rng)
+    return permutation_test(
+        kernels.gaussian_kernel(both, both, float(log_width.detach().exp())),
+        len(x),
+        n_permutations,
+        rng,
+    )
 
 
-def deep_feature_test(x_train, y_train, x, y, hidden=50, n_features=20, n_steps=200, learning_rate=0.005, n_permutations=499,
-                      rng=None):  # fmt: skip
-    """MMD-D: a deep kernel on the records alone, whose network and bandwidths maximise J on the training halves.
+def deep_feature_test(
+    x_train,
+    y_train,
+    x,
+    y,
+    hidden=50,
+    n_features=20,
+    n_steps=200,
+    learning_rate=0.005,
+    n_permutations=499,
+    rng=None,
+):
+    """MMD-D: a deep kernel on the records alone, whose network and bandwidths maximise J on the
+    training halves.
 
     Parameters
     ----------
@@ -131,7 +154,8 @@ def deep_feature_test(x_train, y_train, x, y, hidden=50, n_features=20, n_steps=
 
     Notes
     -----
-    Liu et al. 2020, HR-MMD App. G.3. Records are standardised by the training halves. Run in notebooks/two_sample_levels.ipynb.
+    Liu et al. 2020, HR-MMD App. G.3. Records are standardised by the training halves. Run in
+    notebooks/two_sample_levels.ipynb.
 
     Examples
     --------
@@ -150,7 +174,9 @@ def deep_feature_test(x_train, y_train, x, y, hidden=50, n_features=20, n_steps=
     layers = []
     for before, after in zip(widths, widths[1:]):
         spread = np.sqrt(1 / before)
-        layers.append(torch.from_numpy(rng.uniform(-spread, spread, (before, after))).requires_grad_())
+        layers.append(
+            torch.from_numpy(rng.uniform(-spread, spread, (before, after))).requires_grad_()
+        )
         layers.append(torch.zeros(after, dtype=torch.float64, requires_grad=True))
 
     def features(records):
@@ -164,13 +190,17 @@ def deep_feature_test(x_train, y_train, x, y, hidden=50, n_features=20, n_steps=
         start = features(pooled).numpy()
     start = kernels.median_square("x_train, y_train", kernels.squared_distances(start, start))
     raw = kernels.median_square("x_train, y_train", squares)
-    free = torch.tensor([-3.0, np.log(start) / 2, np.log(raw) / 2], dtype=torch.float64, requires_grad=True)
+    free = torch.tensor(
+        [-3.0, np.log(start) / 2, np.log(raw) / 2], dtype=torch.float64, requires_grad=True
+    )
     squares = torch.from_numpy(squares)
 
     def objective():
         out = features(pooled)
         norms = (out**2).sum(1)
-        gram = fitting.deep_gram(free, (norms[:, None] + norms - 2 * out @ out.T).clamp_min(0), squares)
+        gram = fitting.deep_gram(
+            free, (norms[:, None] + norms - 2 * out @ out.T).clamp_min(0), squares
+        )
         return fitting.criterion(*fitting.blocks(gram, n))
 
     fitting.ascend([*layers, free], objective, n_steps, learning_rate)

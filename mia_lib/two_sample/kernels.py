@@ -48,7 +48,8 @@ def deep_kernel(rep_x, raw_x, rep_y, raw_y, epsilon, bandwidth_rep, bandwidth_ra
     Parameters
     ----------
     rep_x, rep_y : array (n_x, ...), (n_y, ...)
-        What the target model makes of the records, such as a layer's activations; (n,) for one number per record.
+        What the target model makes of the records, such as a layer's activations; (n,) for one
+        number per record.
     raw_x, raw_y : array (n_x, ...), (n_y, ...)
         The records themselves.
     epsilon : float
@@ -64,7 +65,8 @@ def deep_kernel(rep_x, raw_x, rep_y, raw_y, epsilon, bandwidth_rep, bandwidth_ra
     Raises
     ------
     ValueError
-        NaN, numbers of records or of features that disagree, a bandwidth not above 0, epsilon outside [0, 1].
+        NaN, numbers of records or of features that disagree, a bandwidth not above 0, epsilon
+        outside [0, 1].
 
     Notes
     -----
@@ -107,8 +109,8 @@ def median_bandwidth(x):
 
     Notes
     -----
-    Distances of 0 say nothing about the scale; with many equal records their median would be 0. Taught in
-    book/two_sample.ipynb.
+    Distances of 0 say nothing about the scale; with many equal records their median would be 0.
+    Taught in book/two_sample.ipynb.
 
     Examples
     --------
@@ -148,7 +150,11 @@ def flat(name, x):
     """(n, features) float64 of records of any shape; (n,) becomes one feature."""
     x = np.asarray(x)
     x = checks.real_array(name, x, None)
-    return x.reshape(len(x), -1) if x.ndim else checks.fail(name, "a number", "an array with one row per record")
+    return (
+        x.reshape(len(x), -1)
+        if x.ndim
+        else checks.fail(name, "a number", "an array with one row per record")
+    )
 
 
 def pair(name_x, x, name_y, y):

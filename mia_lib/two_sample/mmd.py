@@ -1,4 +1,6 @@
-"""The statistic of a two-sample test, its variance where the laws differ, and the power that follows from both."""
+"""The statistic of a two-sample test, its variance where the laws differ, and the power that
+follows from both.
+"""
 
 import numpy as np
 from scipy import stats
@@ -21,8 +23,9 @@ def mmd2(k_xx, k_yy, k_xy):
     Returns
     -------
     float
-        Unbiased, so it may be negative. Diagonals of k_xx and k_yy are left out; where n_x = n_y that of k_xy too, which
-        makes it a one-sample U-statistic of the pairs (x_i, y_i) and its variance that of `mmd2_variance`.
+        Unbiased, so it may be negative. Diagonals of k_xx and k_yy are left out; where n_x = n_y
+        that of k_xy too, which makes it a one-sample U-statistic of the pairs (x_i, y_i) and its
+        variance that of `mmd2_variance`.
 
     Raises
     ------
@@ -65,12 +68,13 @@ def mmd2_variance(k_xx, k_yy, k_xy):
 
     Notes
     -----
-    HR-MMD eq. 9 without lambda. Under the null hypothesis it tends to 0 and says nothing of the spread, which is then of
-    order 1/n^2. Taught in book/two_sample.ipynb.
+    HR-MMD eq. 9 without lambda. Under the null hypothesis it tends to 0 and says nothing of the
+    spread, which is then of order 1/n^2. Taught in book/two_sample.ipynb.
 
     Examples
     --------
-    >>> round(mmd2_variance([[1, 0.5], [0.5, 1]], [[1, 0.7], [0.7, 1]], [[0.9, 0.2], [0.4, 0.8]]), 6)
+    >>> round(mmd2_variance([[1, 0.5], [0.5, 1]], [[1, 0.7], [0.7, 1]], [[0.9, 0.2], [0.4, 0.8]]),
+    ...     6)
     0.01
     """
     h = _h_means(*_blocks(k_xx, k_yy, k_xy, equal=True))
@@ -101,7 +105,8 @@ def power_criterion(k_xx, k_yy, k_xy, regularization=REGULARIZATION):
 
     Examples
     --------
-    >>> round(power_criterion([[1, 0.5], [0.5, 1]], [[1, 0.7], [0.7, 1]], [[0.9, 0.2], [0.4, 0.8]]), 3)
+    >>> round(power_criterion([[1, 0.5], [0.5, 1]], [[1, 0.7], [0.7, 1]], [[0.9, 0.2], [0.4, 0.8]]),
+    ...     3)
     6.0
     """
     regularization = checks.number("regularization", regularization, 0)
@@ -144,9 +149,14 @@ def predicted_power(statistic, variance, threshold, n):
     >>> round(predicted_power(0.1, 0.16, 0.05, 100), 3)
     0.894
     """
-    statistic, threshold = checks.number("statistic", statistic), checks.number("threshold", threshold)
+    statistic, threshold = (
+        checks.number("statistic", statistic),
+        checks.number("threshold", threshold),
+    )
     variance = checks.number("variance", variance, 0, open_low=True)
-    return float(stats.norm.cdf(np.sqrt(checks.integer("n", n, 1) / variance) * (statistic - threshold)))
+    return float(
+        stats.norm.cdf(np.sqrt(checks.integer("n", n, 1) / variance) * (statistic - threshold))
+    )
 
 
 def _off_diagonal(k):
@@ -159,11 +169,16 @@ def _h_means(k_xx, k_yy, k_xy):
 
 
 def _blocks(k_xx, k_yy, k_xy, equal=False):
-    k_xx, k_yy, k_xy = (checks.real_array(name, k, 2) for name, k in (("k_xx", k_xx), ("k_yy", k_yy), ("k_xy", k_xy)))
+    k_xx, k_yy, k_xy = (
+        checks.real_array(name, k, 2)
+        for name, k in (("k_xx", k_xx), ("k_yy", k_yy), ("k_xy", k_xy))
+    )
     n_x, n_y = k_xy.shape
     for name, k, n in (("k_xx", k_xx, n_x), ("k_yy", k_yy, n_y)):
         if k.shape != (n, n):
-            checks.fail(name, f"shape {k.shape}", f"shape ({n}, {n}), as k_xy has shape {k_xy.shape}")
+            checks.fail(
+                name, f"shape {k.shape}", f"shape ({n}, {n}), as k_xy has shape {k_xy.shape}"
+            )
         if n < 2:
             checks.fail(name, f"{n} records", "at least 2")
     if equal and n_x != n_y:

@@ -8,7 +8,8 @@ from scipy import linalg
 from mia_lib import checks
 
 TIE = 1e-12  # of the largest kernel value: statistics closer than this are equal but for rounding
-NEAR = 1e-5  # of the same: single precision decides what is farther from the observed statistic than this
+# of the same: single precision decides what is farther from the observed statistic than this
+NEAR = 1e-5
 AT_ONCE = 2**24  # entries of a block of permutations
 
 
@@ -48,8 +49,8 @@ def permutation_test(gram, n_x, n_permutations=499, rng=None):
     Returns
     -------
     TestResult
-        ``mmd2`` of the sets, and p = (1 + #{permuted >= observed}) / (B + 1); what is equal up to 1e-12 of the largest
-        kernel value counts as equal.
+        ``mmd2`` of the sets, and p = (1 + #{permuted >= observed}) / (B + 1); what is equal up to
+        1e-12 of the largest kernel value counts as equal.
 
     Raises
     ------
@@ -58,10 +59,11 @@ def permutation_test(gram, n_x, n_permutations=499, rng=None):
 
     Notes
     -----
-    HR-MMD Algorithm 1, phase 2. The level is exact for any kernel that was chosen without the membership of these
-    records. With z the 0/1 vector of the first set, all sums within and between follow from z'Lz, L being K below its
-    diagonal, and from z'K1; Lz of all permutations is one triangular matrix product. Where the sets are equally large the
-    pairs (x_i, y_i) of each permutation are left out, as in ``mmd2``. Taught in book/two_sample.ipynb.
+    HR-MMD Algorithm 1, phase 2. The level is exact for any kernel that was chosen without the
+    membership of these records. With z the 0/1 vector of the first set, all sums within and between
+    follow from z'Lz, L being K below its diagonal, and from z'K1; Lz of all permutations is one
+    triangular matrix product. Where the sets are equally large the pairs (x_i, y_i) of each
+    permutation are left out, as in ``mmd2``. Taught in book/two_sample.ipynb.
 
     Examples
     --------
@@ -89,7 +91,8 @@ def permutation_test(gram, n_x, n_permutations=499, rng=None):
 
 
 def count_at_least(gram, n_x, orders, observed, scale):
-    """How many permuted statistics reach the observed one, exactly, although most are computed in single precision.
+    """How many permuted statistics reach the observed one, exactly, although most are computed in
+    single precision.
 
     Parameters
     ----------
@@ -103,7 +106,8 @@ def count_at_least(gram, n_x, orders, observed, scale):
     -------
     int
     """
-    # The statistic does not change with a constant on all kernel values; without their mean less is rounded.
+    # The statistic does not change with a constant on all kernel values; without their mean less is
+    # rounded.
     rough = permuted_statistics(gram.astype(np.float32) - np.float32(gram.mean()), n_x, orders)
     near = np.abs(rough - observed) <= NEAR * scale
     exact = permuted_statistics(gram, n_x, orders[near]) >= observed - TIE * scale
@@ -128,9 +132,15 @@ def permuted_statistics(gram, n_x, orders):
     n, n_y = len(gram), len(gram) - n_x
     first, start = np.zeros(orders.shape, gram.dtype), n * np.arange(len(orders))[:, None]
     first.reshape(-1)[orders[:, :n_x] + start] = 1
-    # The triangle below the diagonal says it all and is half the work; trmm takes the diagonal for ones (diag=1).
+    # The triangle below the diagonal says it all and is half the work; trmm takes the diagonal for
+    # ones (diag=1).
     trmm = linalg.blas.get_blas_funcs("trmm", (gram,))
-    below = np.einsum("ij,ji->i", first, trmm(1.0, gram.T, first.T, trans_a=1, diag=1)).astype(np.float64) - n_x
+    below = (
+        np.einsum("ij,ji->i", first, trmm(1.0, gram.T, first.T, trans_a=1, diag=1)).astype(
+            np.float64
+        )
+        - n_x
+    )
     within_x = 2 * below
     sums = gram.sum(1, dtype=np.float64) - np.diagonal(gram)
     between = first.astype(np.float64, copy=False) @ sums - within_x

@@ -16,8 +16,9 @@ def power_curve(kernel, member, size, shares, n_repeats=100, n_permutations=499,
     ----------
     kernel : callable
         Takes the numbers of m records and returns their kernel values (m, m). A fitted kernel is
-        ``lambda r: deep_kernel(rep[r], raw[r], rep[r], raw[r], **fitted.parameters)``, a matrix made before
-        ``lambda r: gram[np.ix_(r, r)]``. Records that it was fitted on must not be among the n.
+        ``lambda r: deep_kernel(rep[r], raw[r], rep[r], raw[r], **fitted.parameters)``, a matrix
+        made before ``lambda r: gram[np.ix_(r, r)]``. Records that it was fitted on must not be
+        among the n.
     member : bool array (n,)
         True where the model was trained on the record.
     size : int
@@ -43,9 +44,9 @@ def power_curve(kernel, member, size, shares, n_repeats=100, n_permutations=499,
 
     Notes
     -----
-    HR-MMD Fig. 14, 15. S_X has non-members only; S_Y has ``round(share * size)`` members and other non-members. Unlike in
-    `repeat_test` both sets are new each time, so rejections at share 0 are independent given the records, and binomial.
-    Taught in book/two_sample.ipynb.
+    HR-MMD Fig. 14, 15. S_X has non-members only; S_Y has ``round(share * size)`` members and other
+    non-members. Unlike in `repeat_test` both sets are new each time, so rejections at share 0 are
+    independent given the records, and binomial. Taught in book/two_sample.ipynb.
 
     Examples
     --------
@@ -59,13 +60,28 @@ def power_curve(kernel, member, size, shares, n_repeats=100, n_permutations=499,
     """
     member = np.asarray(member)
     if member.dtype != bool or member.ndim != 1:
-        checks.fail("member", f"{member.dtype} of shape {member.shape}", "a boolean array with one entry per record")
-    size, n_repeats, rng = checks.integer("size", size, 2), checks.integer("n_repeats", n_repeats, 1), checks.generator(rng)
+        checks.fail(
+            "member",
+            f"{member.dtype} of shape {member.shape}",
+            "a boolean array with one entry per record",
+        )
+    size, n_repeats, rng = (
+        checks.integer("size", size, 2),
+        checks.integer("n_repeats", n_repeats, 1),
+        checks.generator(rng),
+    )
     shares = checks.real_array("shares", shares, 1)
     if not len(shares) or shares.min() < 0 or shares.max() > 1:
         checks.fail("shares", f"{shares.tolist()}", "at least one number, all in [0, 1]")
-    inside, outside, counts = np.flatnonzero(member), np.flatnonzero(~member), np.round(shares * size).astype(int)
-    for what, there, needed in (("members", inside, counts.max()), ("non-members", outside, 2 * size - counts.min())):
+    inside, outside, counts = (
+        np.flatnonzero(member),
+        np.flatnonzero(~member),
+        np.round(shares * size).astype(int),
+    )
+    for what, there, needed in (
+        ("members", inside, counts.max()),
+        ("non-members", outside, 2 * size - counts.min()),
+    ):
         if len(there) < needed:
             checks.fail("member", f"{len(there)} {what}", f"at least {needed}")
     p_values = np.empty((len(shares), n_repeats))
@@ -73,7 +89,8 @@ def power_curve(kernel, member, size, shares, n_repeats=100, n_permutations=499,
         for j in range(n_repeats):
             s_x, others = np.split(rng.choice(outside, 2 * size - count, replace=False), [size])
             s_y = np.append(rng.choice(inside, count, replace=False), others)
-            # x_i and y_i are a pair that the statistic leaves out; which ones are paired must not depend on membership.
+            # x_i and y_i are a pair that the statistic leaves out; which ones are paired must not
+            # depend on membership.
             gram = kernel(np.append(s_x, rng.permutation(s_y)))
             p_values[i, j] = permutation_test(gram, size, n_permutations, rng).p_value
     return p_values

@@ -1,4 +1,5 @@
-"""What a kernel may look at: six high-level representations of records, and the layers of any torch network.
+"""What a kernel may look at: six high-level representations of records, and the layers of any torch
+network.
 
 Taught in book/two_sample.ipynb.
 """
@@ -29,8 +30,9 @@ def representations(logits, labels, features=None, likelihood_ratio=None):
     Returns
     -------
     dict of str to float64 array (n, d)
-        "last" (HR1-MMD), "second_to_last" (HR2-MMD), "confidence" (CS-MMD, the class probabilities), "loss" (L-MMD),
-        "entropy" (E-MMD), "likelihood_ratio" (LI-MMD); one number becomes one column.
+        "last" (HR1-MMD), "second_to_last" (HR2-MMD), "confidence" (CS-MMD, the class
+        probabilities), "loss" (L-MMD), "entropy" (E-MMD), "likelihood_ratio" (LI-MMD); one number
+        becomes one column.
 
     Raises
     ------
@@ -54,7 +56,9 @@ def representations(logits, labels, features=None, likelihood_ratio=None):
     found["loss"] = signals.cross_entropy(logits, labels)[:, None]
     found["entropy"] = signals.entropy(logits)[:, None]
     if likelihood_ratio is not None:
-        found["likelihood_ratio"] = checks.real_array("likelihood_ratio", likelihood_ratio, 1)[:, None]
+        found["likelihood_ratio"] = checks.real_array("likelihood_ratio", likelihood_ratio, 1)[
+            :, None
+        ]
     for name, array in found.items():
         if len(array) != len(logits):
             checks.fail(name, f"{len(array)} records", f"{len(logits)} as logits")
@@ -71,7 +75,8 @@ def layer_outputs(network, x, layers, batch=1024):
     x : array or tensor (n, ...)
         As the network takes it.
     layers : list of str
-        Names as in ``network.named_modules()``; the first two give the low-level representations LR1 and LR2.
+        Names as in ``network.named_modules()``; the first two give the low-level representations
+        LR1 and LR2.
     batch : int
         Records at a time.
 
@@ -98,11 +103,15 @@ def layer_outputs(network, x, layers, batch=1024):
     there = dict(network.named_modules())
     for name in layers:
         if name not in there or not name:
-            checks.fail("layers", repr(name), "one of " + ", ".join(repr(known) for known in there if known))
+            checks.fail(
+                "layers", repr(name), "one of " + ", ".join(repr(known) for known in there if known)
+            )
     found, seen, mode = {name: [] for name in layers}, {}, network.training
 
     def keep(name):
-        return there[name].register_forward_hook(lambda module, given, out: seen.update({name: out}))
+        return there[name].register_forward_hook(
+            lambda module, given, out: seen.update({name: out})
+        )
 
     handles = [keep(name) for name in layers]
     x = torch.as_tensor(x)
@@ -114,7 +123,11 @@ def layer_outputs(network, x, layers, batch=1024):
                 network(x[start : start + batch])
                 for name in layers:
                     if name not in seen:
-                        checks.fail("layers", f"{name!r}, which the network does not call", "a layer that it calls")
+                        checks.fail(
+                            "layers",
+                            f"{name!r}, which the network does not call",
+                            "a layer that it calls",
+                        )
                     found[name].append(seen[name].flatten(1).double().cpu().numpy())
     finally:
         network.train(mode)

@@ -1,4 +1,5 @@
-"""Tests of one number per record: the score of a classifier that was trained to tell the sets apart, or any other score.
+"""Tests of one number per record: the score of a classifier that was trained to tell the sets
+apart, or any other score.
 
 Taught in book/two_sample.ipynb.
 """
@@ -14,7 +15,9 @@ from mia_lib.two_sample import kernels
 from mia_lib.two_sample.permutation import TestResult
 
 
-def classifier_test(x_train, y_train, x, y, kind="sign", hidden=(50, 50), n_permutations=499, rng=None):
+def classifier_test(
+    x_train, y_train, x, y, kind="sign", hidden=(50, 50), n_permutations=499, rng=None
+):
     """C2ST: a classifier learns to tell the training halves apart; can it tell the others?
 
     Parameters
@@ -41,7 +44,8 @@ def classifier_test(x_train, y_train, x, y, kind="sign", hidden=(50, 50), n_perm
 
     Notes
     -----
-    Lopez-Paz and Oquab 2017 (sign), Cheng and Cloninger 2019 (logit). Run in notebooks/two_sample_levels.ipynb.
+    Lopez-Paz and Oquab 2017 (sign), Cheng and Cloninger 2019 (logit). Run in
+    notebooks/two_sample_levels.ipynb.
 
     Examples
     --------
@@ -55,17 +59,22 @@ def classifier_test(x_train, y_train, x, y, kind="sign", hidden=(50, 50), n_perm
     x_train, y_train = kernels.pair("x_train", x_train, "y_train", y_train)
     x, y = kernels.pair("x", x, "y", y)
     seed, early = int(rng.integers(2**31)), len(x_train) >= 50
-    network = MLPClassifier(hidden, max_iter=200, alpha=1e-3, random_state=seed, early_stopping=early)
+    network = MLPClassifier(
+        hidden, max_iter=200, alpha=1e-3, random_state=seed, early_stopping=early
+    )
     fitted = make_pipeline(StandardScaler(), network)
     fitted.fit(np.concatenate([x_train, y_train]), np.repeat([0, 1], [len(x_train), len(y_train)]))
-    with np.errstate(divide="ignore"):  # a probability of 0 has the log-odds -inf, which are clipped
+    with np.errstate(
+        divide="ignore"
+    ):  # a probability of 0 has the log-odds -inf, which are clipped
         log_odds = np.diff(fitted.predict_log_proba(np.concatenate([x, y])), axis=1)[:, 0]
     score = (log_odds > 0).astype(float) if kind == "sign" else np.clip(log_odds, -50, 50)
     return mean_test(score[: len(x)], score[len(x) :], "greater", n_permutations, rng)
 
 
 def mean_test(x, y, alternative="two-sided", n_permutations=499, rng=None):
-    """Permutation test of one number per record: is its mean over y another (or greater) than over x?
+    """Permutation test of one number per record: is its mean over y another (or greater) than over
+    x?
 
     Parameters
     ----------
@@ -89,8 +98,8 @@ def mean_test(x, y, alternative="two-sided", n_permutations=499, rng=None):
 
     Notes
     -----
-    Its level is exact where Welch's t-test is only nearly so. Any per-record attack in it is a test of a set: the baseline
-    that HR-MMD leaves out. Taught in book/two_sample.ipynb.
+    Its level is exact where Welch's t-test is only nearly so. Any per-record attack in it is a test
+    of a set: the baseline that HR-MMD leaves out. Taught in book/two_sample.ipynb.
 
     Examples
     --------

@@ -1,4 +1,5 @@
-"""Set-level attacks without a test: the mean score of a set against a threshold from sets of non-members.
+"""Set-level attacks without a test: the mean score of a set against a threshold from sets of
+non-members.
 
 Taught in book/two_sample.ipynb.
 """
@@ -14,8 +15,8 @@ def set_threshold(nonmember_score, size, fpr=0.01, n_draws=1000, rng=None):
     Parameters
     ----------
     nonmember_score : array (n,)
-        An attack's score of records known to be non-members, larger means more likely a member: minus the loss, minus the
-        entropy, attack R, offline LiRA.
+        An attack's score of records known to be non-members, larger means more likely a member:
+        minus the loss, minus the entropy, attack R, offline LiRA.
     size : int
         Records of a set, at most n.
     fpr : float
@@ -37,8 +38,8 @@ def set_threshold(nonmember_score, size, fpr=0.01, n_draws=1000, rng=None):
 
     Notes
     -----
-    HR-MMD App. G.7. Sets drawn from n records overlap: if size is not far below n their means vary too little, and the true
-    rate is above fpr. Run in notebooks/two_sample_levels.ipynb.
+    HR-MMD App. G.7. Sets drawn from n records overlap: if size is not far below n their means vary
+    too little, and the true rate is above fpr. Run in notebooks/two_sample_levels.ipynb.
 
     Examples
     --------
@@ -53,5 +54,7 @@ def set_threshold(nonmember_score, size, fpr=0.01, n_draws=1000, rng=None):
     fpr = checks.number("fpr", fpr, 0, 1, open_low=True, open_high=True)
     if fpr * n_draws < 1:
         checks.fail("fpr", f"{fpr:g}", f"at least 1 / n_draws, {1 / n_draws:g}")
-    means = np.sort([score[rng.choice(len(score), size, replace=False)].mean() for _ in range(n_draws)])
+    means = np.sort(
+        [score[rng.choice(len(score), size, replace=False)].mean() for _ in range(n_draws)]
+    )
     return float(means[n_draws - 1 - int(fpr * n_draws * (1 + 1e-12))])

@@ -1,13 +1,16 @@
-"""The audit beside the tools that people use today, and its memory at 256 models of 50,000 records. Prints, fails nothing.
+"""The audit beside the tools that people use today, and its memory at 256 models of 50,000 records.
+Prints, fails nothing.
 
-The same probabilities, labels and masks go as an .npz to SACRO-ML and to the Adversarial Robustness Toolbox (ART), each in
-a virtual environment of its own, made in the user's cache folder on first use (ART 0.3 GB; SACRO-ML brings torch along, 2
-GB and more). Without a package registry the bench says so and goes on. Each tool is a process of its own: processor
-seconds of a step are measured within it, memory is the most that it ever held resident, its imports included.
+The same probabilities, labels and masks go as an .npz to SACRO-ML and to the Adversarial Robustness
+Toolbox (ART), each in a virtual environment of its own, made in the user's cache folder on first
+use (ART 0.3 GB; SACRO-ML brings torch along, 2 GB and more). Without a package registry the bench
+says so and goes on. Each tool is a process of its own: processor seconds of a step are measured
+within it, memory is the most that it ever held resident, its imports included.
 
-What is shared: the AUC of p_y, its true-positive rate at a low false-positive rate, the advantage of "the prediction is
-right", and online LiRA from the same shadow outputs. LiRA of SACRO-ML trains its own shadow models, so its scoring step is
-called, by a name that starts with an underscore, on ours.
+What is shared: the AUC of p_y, its true-positive rate at a low false-positive rate, the advantage
+of "the prediction is right", and online LiRA from the same shadow outputs. LiRA of SACRO-ML trains
+its own shadow models, so its scoring step is called, by a name that starts with an underscore, on
+ours.
 
 `python tests/bench/bench_audit.py --store` also writes book/comparison.json, which the book shows.
 """
@@ -92,16 +95,24 @@ def of_sacroml(given, numbers):
     numbers["advantage of correctness"] = clock(numbers, "correctness", figures, guess)["Advantage"]
 
     def scores():
-        sides = {True: {i: [] for i in range(len(labels))}, False: {i: [] for i in range(len(labels))}}
+        sides = {
+            True: {i: [] for i in range(len(labels))},
+            False: {i: [] for i in range(len(labels))},
+        }
         for outputs, mask in zip(given["shadow_probabilities"], given["shadow_member"]):
             for i, (row, label) in enumerate(zip(outputs, labels)):
                 sides[bool(mask[i])][i].append(utils.logit(row[label]))
         with tempfile.TemporaryDirectory() as folder:
             attack = LIRAAttack(output_dir=folder, write_report=False, mode="online-carlini")
-            return attack._compute_scores(labels, given["probabilities"], sides[False], sides[True])[0]
+            return attack._compute_scores(
+                labels, given["probabilities"], sides[False], sides[True]
+            )[0]
 
     found = metrics.get_metrics(np.array(clock(numbers, "LiRA", scores)), member.copy())
-    numbers["AUC of LiRA"], numbers["TPR of LiRA"] = found["AUC"], float(found[f"TPR@{100 * FPR:g}%"])
+    numbers["AUC of LiRA"], numbers["TPR of LiRA"] = (
+        found["AUC"],
+        float(found[f"TPR@{100 * FPR:g}%"]),
+    )
     return f"SACRO-ML {sacroml.version.__version__}"
 
 
@@ -114,8 +125,12 @@ def of_art(given, numbers):
 
     labels, member, outputs = given["labels"], given["member"], given["probabilities"]
     p_y = outputs[np.arange(len(labels)), labels]
-    numbers["TPR of p_y"] = float(clock(numbers, "AUC and TPR", lambda: get_roc_for_fpr(p_y, member, targeted_fpr=FPR))[0][1])
-    places = np.arange(len(labels), dtype=np.float64)[:, None]  # a "record" is the number of its row
+    numbers["TPR of p_y"] = float(
+        clock(numbers, "AUC and TPR", lambda: get_roc_for_fpr(p_y, member, targeted_fpr=FPR))[0][1]
+    )
+    places = np.arange(len(labels), dtype=np.float64)[
+        :, None
+    ]  # a "record" is the number of its row
     model = BlackBoxClassifier(lambda x: outputs[x[:, 0].astype(int)], (1,), outputs.shape[1])
     attack = MembershipInferenceBlackBoxRuleBased(model)
     guess = np.asarray(clock(numbers, "correctness", attack.infer, places, labels)).ravel()
@@ -146,8 +161,14 @@ def peak():
     """Most bytes that this process held resident."""
     status = Path("/proc/self/status")
     if status.exists():  # Linux counts the size of the process that started this one into ru_maxrss
-        return 1024 * int(next(line for line in status.read_text().splitlines() if line.startswith("VmHWM")).split()[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        return 1024 * int(
+            next(
+                line for line in status.read_text().splitlines() if line.startswith("VmHWM")
+            ).split()[1]
+        )
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )
 
 
 def environment(tool):
@@ -160,7 +181,10 @@ def environment(tool):
     if (folder / "installed").exists():
         return python
     print(f"installing {package} into {folder}", flush=True)
-    commands = [sys.executable, "-m", "venv", str(folder)], [str(python), "-m", "pip", "install", "-q", *package.split()]
+    commands = (
+        [sys.executable, "-m", "venv", str(folder)],
+        [str(python), "-m", "pip", "install", "-q", *package.split()],
+    )
     for command in (*commands, [str(python), "-c", f"import {module}"]):
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
@@ -183,7 +207,9 @@ def handed_over(name, folder):
     if name == "digits":
         digits = data.load("digits")
         recipe, labels = train.Classifier(hidden=(64,), epochs=60), digits.y
-        state = recipe(digits.x, labels, masks, [np.random.default_rng([1, s]) for s in range(n_shadow + 1)])
+        state = recipe(
+            digits.x, labels, masks, [np.random.default_rng([1, s]) for s in range(n_shadow + 1)]
+        )
         logits = np.asarray(recipe.logits(state, digits.x), dtype=np.float64)
     else:
         labels = rng.integers(0, 10, n)
@@ -192,7 +218,11 @@ def handed_over(name, folder):
     outputs = np.exp(logits - logits.max(axis=-1, keepdims=True))
     outputs /= outputs.sum(axis=-1, keepdims=True)
     file = Path(folder, f"{name}.npz")
-    given = {"probabilities": outputs[0], "shadow_probabilities": outputs[1:], "shadow_member": masks[1:]}
+    given = {
+        "probabilities": outputs[0],
+        "shadow_probabilities": outputs[1:],
+        "shadow_member": masks[1:],
+    }
     np.savez(file, labels=labels, member=masks[0], **given)
     return file
 
@@ -203,17 +233,28 @@ def compare(name, pythons, folder):
     for tool, python in pythons.items():
         started = time.monotonic()
         command = [str(python), str(Path(__file__).resolve()), "--as", tool, str(file)]
-        outside = os.environ | {"PYTHONPATH": str(ROOT) if tool == "mia_lib" else "", "PYTHONWARNINGS": "ignore"}
+        outside = os.environ | {
+            "PYTHONPATH": str(ROOT) if tool == "mia_lib" else "",
+            "PYTHONWARNINGS": "ignore",
+        }
         done = subprocess.run(command, env=outside, capture_output=True, text=True)
         if done.returncode:
-            print(f"{tool} failed on {name}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}", flush=True)
+            print(
+                f"{tool} failed on {name}: "
+                f"{(done.stderr.strip().splitlines() or ['no message'])[-1]}",
+                flush=True,
+            )
             continue
-        found[tool] = json.loads(done.stdout.splitlines()[-1]) | {"wall": time.monotonic() - started}
+        found[tool] = json.loads(done.stdout.splitlines()[-1]) | {
+            "wall": time.monotonic() - started
+        }
     return found
 
 
 def large(folder):
-    """Processor seconds and peak memory of a whole audit of `LARGE`, shadow outputs and pictures mapped from files."""
+    """Processor seconds and peak memory of a whole audit of `LARGE`, shadow outputs and pictures
+    mapped from files.
+    """
     import numpy as np
 
     n_shadow, n, n_classes = LARGE
@@ -231,13 +272,31 @@ def large(folder):
         shadow[s] = outputs(masks[s])
     shadow.flush()
     pictures = rng.integers(0, 256, (n, 32, 32, 3), dtype=np.uint8)
-    arrays = {"logits": outputs(member), "labels": labels, "member": member, "shadow_member": masks, "features": pictures}
+    arrays = {
+        "logits": outputs(member),
+        "labels": labels,
+        "member": member,
+        "shadow_member": masks,
+        "features": pictures,
+    }
     for name, array in (arrays | {"assignment": np.array("random")}).items():
         np.save(folder / f"{name}.npy", array)
     command = [sys.executable, str(Path(__file__).resolve()), "--as", "audit", str(folder)]
-    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     seconds, memory = map(float, done.stdout.split()[-2:])
-    return {"models": n_shadow, "records": n, "classes": n_classes, "seconds": seconds, "memory": memory}
+    return {
+        "models": n_shadow,
+        "records": n,
+        "classes": n_classes,
+        "seconds": seconds,
+        "memory": memory,
+    }
 
 
 def show(name, found):
@@ -245,14 +304,27 @@ def show(name, found):
     n, n_shadow = SIZES[name]
     print(f"\n{name}: {n:,} records, {n_shadow} shadow models; rates at FPR {FPR:.1%}")
     print(f"{'':<32}" + "".join(f"{found[tool]['tool']:>18}" for tool in tools))
-    for key in ("AUC of p_y", "TPR of p_y", "advantage of correctness", "AUC of LiRA", "TPR of LiRA"):
+    for key in (
+        "AUC of p_y",
+        "TPR of p_y",
+        "advantage of correctness",
+        "AUC of LiRA",
+        "TPR of LiRA",
+    ):
         cells = (f"{found[tool][key]:.6f}" if key in found[tool] else "none" for tool in tools)
         print(f"{key:<32}" + "".join(f"{cell:>18}" for cell in cells))
     for step in ("AUC and TPR", "correctness", "LiRA"):
-        cells = (f"{1e3 * found[t]['seconds'][step]:,.1f}" if step in found[t]["seconds"] else "none" for t in tools)
+        cells = (
+            f"{1e3 * found[t]['seconds'][step]:,.1f}" if step in found[t]["seconds"] else "none"
+            for t in tools
+        )
         print(f"{f'{step}, processor ms':<32}" + "".join(f"{cell:>18}" for cell in cells))
     print(f"{'whole process, s':<32}" + "".join(f"{found[tool]['wall']:>18.1f}" for tool in tools))
-    print(f"{'peak memory, MB':<32}" + "".join(f"{found[tool]['memory'] / 1e6:>18,.0f}" for tool in tools), flush=True)
+    print(
+        f"{'peak memory, MB':<32}"
+        + "".join(f"{found[tool]['memory'] / 1e6:>18,.0f}" for tool in tools),
+        flush=True,
+    )
 
 
 def main():
@@ -260,18 +332,38 @@ def main():
 
     pythons = {"mia_lib": sys.executable}
     pythons |= {tool: python for tool in TOOLS if (python := environment(tool))}
-    kept = {"python": platform.python_version(), "processor": platform.machine(), "fpr": FPR, "worlds": []}
+    kept = {
+        "python": platform.python_version(),
+        "processor": platform.machine(),
+        "fpr": FPR,
+        "worlds": [],
+    }
     with tempfile.TemporaryDirectory() as folder:
         for name, (n, n_shadow) in SIZES.items():
             found = compare(name, pythons, folder)
             show(name, found)
-            kept["worlds"].append({"data": name, "records": n, "shadow models": n_shadow, "tools": list(found.values())})
-    print("The whole audit of {} shadow models x {:,} records x {} classes ...".format(*LARGE), flush=True)
+            kept["worlds"].append(
+                {
+                    "data": name,
+                    "records": n,
+                    "shadow models": n_shadow,
+                    "tools": list(found.values()),
+                }
+            )
+    print(
+        "The whole audit of {} shadow models x {:,} records x {} classes ...".format(*LARGE),
+        flush=True,
+    )
     with tempfile.TemporaryDirectory() as folder:
         kept["large"] = large(Path(folder))
-    print(f"{kept['large']['seconds']:.0f} processor s, peak memory {kept['large']['memory'] / 1e6:,.0f} MB (at most 2,000).")
+    print(
+        f"{kept['large']['seconds']:.0f} processor s, peak memory "
+        f"{kept['large']['memory'] / 1e6:,.0f} MB (at most 2,000)."
+    )
     if "--store" in sys.argv:
-        (ROOT / "book" / "comparison.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        (ROOT / "book" / "comparison.json").write_text(
+            json.dumps(kept, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

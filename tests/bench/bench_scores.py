@@ -1,8 +1,9 @@
 """Class-dependent thresholds: one sort against the loop over all values. Prints, fails nothing.
 
-The loop is the search in the form in which it is publicly available: per class, every observed value, members' first, is
-tried as the threshold, and the first with the largest balanced accuracy is kept. Times are CPU seconds of one thread,
-medians over interleaved repeats; the ratio is what to read, not the seconds.
+The loop is the search in the form in which it is publicly available: per class, every observed
+value, members' first, is tried as the threshold, and the first with the largest balanced accuracy
+is kept. Times are CPU seconds of one thread, medians over interleaved repeats; the ratio is what to
+read, not the seconds.
 """
 
 import os
@@ -43,7 +44,9 @@ def loop(score, labels, member):
 def accuracies(thresholds, score, labels, member):
     table = np.array([thresholds[label] for label in range(labels.max() + 1)])
     called = score >= table[labels]
-    inside, outside = (np.bincount(labels[group], minlength=len(table)) for group in (member, ~member))
+    inside, outside = (
+        np.bincount(labels[group], minlength=len(table)) for group in (member, ~member)
+    )
     right = np.bincount(labels[called & member], minlength=len(table)) / inside
     return (right + np.bincount(labels[~called & ~member], minlength=len(table)) / outside) / 2
 
@@ -55,7 +58,10 @@ def seconds(function, *arguments):
 
 
 if __name__ == "__main__":
-    print(f"{'records':>9}{'classes':>9}{'one sort, ms':>14}{'loop, ms':>11}{'ratio':>8}  accuracies of the classes")
+    print(
+        f"{'records':>9}{'classes':>9}{'one sort, ms':>14}{'loop, ms':>11}{'ratio':>8}  "
+        f"accuracies of the classes"
+    )
     for n, n_classes in SIZES:
         data = made(n, n_classes)
         attacks.class_thresholds(*data)
@@ -69,5 +75,7 @@ if __name__ == "__main__":
         same = np.array_equal(accuracies(found, *data), accuracies(expected, *data))
         a, b = statistics.median(ours), statistics.median(theirs)
         verdict = "the same" if same else "THEY DIFFER"
-        print(f"{n:9,}{n_classes:9}{a * 1e3:14.2f}{b * 1e3:11.0f}{b / a:7.0f}x  {verdict}", flush=True)
+        print(
+            f"{n:9,}{n_classes:9}{a * 1e3:14.2f}{b * 1e3:11.0f}{b / a:7.0f}x  {verdict}", flush=True
+        )
     print("Wanted at 20,000 records of 100 classes: at least 50x, aim 150x.")

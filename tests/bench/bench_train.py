@@ -1,8 +1,10 @@
-"""Stacked training of many small MLPs against plain loops over models, and how its cost grows. Prints, fails nothing.
+"""Stacked training of many small MLPs against plain loops over models, and how its cost grows.
+Prints, fails nothing.
 
-Two loops, both written out here with nothing but torch: one with a DataLoader, one that indexes arrays in memory. All
-start from the same weights and see the same batches, and the weights that they end with are compared. Times are CPU
-seconds of one thread, ratios the median over interleaved repeats; the ratio is what to read, not the seconds.
+Two loops, both written out here with nothing but torch: one with a DataLoader, one that indexes
+arrays in memory. All start from the same weights and see the same batches, and the weights that
+they end with are compared. Times are CPU seconds of one thread, ratios the median over interleaved
+repeats; the ratio is what to read, not the seconds.
 """
 
 import os
@@ -29,7 +31,14 @@ def prepared(recipe, x, y, masks):
     """For each model its start and its batches, which the loops get for nothing."""
     jobs = []
     for row, rng in zip(masks, generators(len(masks))):
-        net = models.build("mlp", x.shape[1:], int(y.max()) + 1, rng, hidden=recipe.hidden, activation=recipe.activation)
+        net = models.build(
+            "mlp",
+            x.shape[1:],
+            int(y.max()) + 1,
+            rng,
+            hidden=recipe.hidden,
+            activation=recipe.activation,
+        )
         ids = np.flatnonzero(row)
         size, steps = batches.batch_size(recipe, len(ids)), batches.step_count(recipe, len(ids))
         stream, plan, block = batches.Stream(ids, rng), [], batches.block_steps(size)
@@ -44,7 +53,9 @@ def loop(recipe, jobs, batches_of):
     """One model after the other, as one would write it first."""
     states = []
     for net, plan in jobs:
-        optimizer = torch.optim.SGD(net.parameters(), lr=recipe.learning_rate, momentum=recipe.momentum)
+        optimizer = torch.optim.SGD(
+            net.parameters(), lr=recipe.learning_rate, momentum=recipe.momentum
+        )
         for inputs, labels in batches_of(plan):
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(net(inputs), labels).backward()
@@ -71,7 +82,11 @@ def compare(title, recipe, x, y, masks, repeats):
         for index in map(torch.from_numpy, plan):
             yield tensors[0][index], tensors[1][index]
 
-    ratios, spent, difference = {"loader": [], "memory": []}, {"loader": [], "memory": [], "stacked": []}, 0.0
+    ratios, spent, difference = (
+        {"loader": [], "memory": []},
+        {"loader": [], "memory": [], "stacked": []},
+        0.0,
+    )
     for _ in range(repeats):
         took, stack = seconds(recipe, x, y, masks, generators(len(masks)))
         spent["stacked"].append(took)
@@ -79,44 +94,80 @@ def compare(title, recipe, x, y, masks, repeats):
             took, state = seconds(loop, recipe, prepared(recipe, x, y, masks), source)
             spent[name].append(took)
             ratios[name].append(took / spent["stacked"][-1])
-            difference = max(difference, max(float(np.abs(stack[key] - state[key]).max()) for key in stack))
+            difference = max(
+                difference, max(float(np.abs(stack[key] - state[key]).max()) for key in stack)
+            )
     print(f"{title}: {len(masks)} models, batches of {recipe.batch_size}")
     labels = {"loader": "loop with a DataLoader", "memory": "loop in memory", "stacked": "stacked"}
     for name, label in labels.items():
-        gain = f"stacked is {statistics.median(ratios[name]):5.1f} times faster" if name in ratios else ""
+        gain = (
+            f"stacked is {statistics.median(ratios[name]):5.1f} times faster"
+            if name in ratios
+            else ""
+        )
         print(f"  {label:24s} {statistics.median(spent[name]):7.2f} s CPU   {gain}")
     verdict = "equal" if difference < 1e-4 else "DIFFERENT"
     print(f"  final weights {verdict}: largest difference {difference:.1e}\n", flush=True)
 
 
 def product_share(recipe, x, y, masks):
-    """How much of the stacked training is matrix products at the speed that this processor reaches: what no rewriting saves."""
+    """How much of the stacked training is matrix products at the speed that this processor reaches:
+    what no rewriting saves.
+    """
     sizes, batch = [x.shape[1], *recipe.hidden, int(y.max()) + 1], recipe.batch_size
     operations = [2 * batch * before * after for before, after in zip(sizes, sizes[1:])]
     steps = sum(batches.step_count(recipe, int(row.sum())) for row in masks)
-    a, b, out = torch.randn(batch, sizes[0]), torch.randn(sizes[0], sizes[1]), torch.empty(batch, sizes[1])
+    a, b, out = (
+        torch.randn(batch, sizes[0]),
+        torch.randn(sizes[0], sizes[1]),
+        torch.empty(batch, sizes[1]),
+    )
 
     def products():
         for _ in range(200):
             torch.mm(a, b, out=out)
 
     speed = 200 * operations[0] / min(seconds(products)[0] for _ in range(5))
-    least = steps * (2 * sum(operations) + sum(operations[1:])) / speed  # forwards, to the weights, to the inputs but the first
-    took = statistics.median(seconds(recipe, x, y, masks, generators(len(masks)))[0] for _ in range(3))
+    least = (
+        steps * (2 * sum(operations) + sum(operations[1:])) / speed
+    )  # forwards, to the weights, to the inputs but the first
+    took = statistics.median(
+        seconds(recipe, x, y, masks, generators(len(masks)))[0] for _ in range(3)
+    )
     share = f"{least:.2f} s, {least / took:.0%} of the stacked training"
-    print(f"  matrix products alone, at this core's {speed / 1e9:.0f} GFLOP/s: {share}\n", flush=True)
+    print(
+        f"  matrix products alone, at this core's {speed / 1e9:.0f} GFLOP/s: {share}\n", flush=True
+    )
 
 
 def growth(recipe, x, y):
-    print("Growth with the number of models S, digits, 64-128-10, and with the number of examples n")
-    print(f"  {'S':>5s} {'n':>6s} {'s CPU':>8s} {'ms per model':>13s} {'us per model and step':>22s}")
-    for n_models, copies in ((2, 1), (8, 1), (32, 1), (128, 1), (512, 1), (32, 2), (32, 4), (32, 8)):
+    print(
+        "Growth with the number of models S, digits, 64-128-10, and with the number of examples n"
+    )
+    print(
+        f"  {'S':>5s} {'n':>6s} {'s CPU':>8s} {'ms per model':>13s} {'us per model and step':>22s}"
+    )
+    for n_models, copies in (
+        (2, 1),
+        (8, 1),
+        (32, 1),
+        (128, 1),
+        (512, 1),
+        (32, 2),
+        (32, 4),
+        (32, 8),
+    ):
         data, labels = np.tile(x, (copies, 1)).astype(np.float32), np.tile(y, copies)
         masks = shadow.half_masks(n_models, len(labels), np.random.default_rng(1))
         steps = sum(batches.step_count(recipe, int(row.sum())) for row in masks)
-        took = statistics.median(seconds(recipe, data, labels, masks, generators(n_models))[0] for _ in range(3))
+        took = statistics.median(
+            seconds(recipe, data, labels, masks, generators(n_models))[0] for _ in range(3)
+        )
         per_model, per_step = 1e3 * took / n_models, 1e6 * took / steps
-        print(f"  {n_models:5d} {len(labels):6d} {took:8.2f} {per_model:13.1f} {per_step:22.1f}", flush=True)
+        print(
+            f"  {n_models:5d} {len(labels):6d} {took:8.2f} {per_model:13.1f} {per_step:22.1f}",
+            flush=True,
+        )
 
 
 def main():

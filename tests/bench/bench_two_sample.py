@@ -1,4 +1,6 @@
-"""The permutation test as one triangular matrix product against re-indexing, and a whole power curve. Prints, fails nothing."""
+"""The permutation test as one triangular matrix product against re-indexing, and a whole power
+curve. Prints, fails nothing.
+"""
 
 import os
 
@@ -34,11 +36,18 @@ def by_indexing(gram, n_x, orders):
 def main():
     rng = np.random.default_rng(0)
     print(f"{'n':>5s} {'B':>5s} {'indexing':>10s} {'product':>10s} {'ratio':>7s}  the same count")
-    for n, n_permutations, repeats in ((125, 1000, 3), (250, 1000, 3), (500, 200, 3), (500, 1000, 3)):
+    for n, n_permutations, repeats in (
+        (125, 1000, 3),
+        (250, 1000, 3),
+        (500, 200, 3),
+        (500, 1000, 3),
+    ):
         pooled = rng.normal(size=(2 * n, 20))
         gram = two_sample.gaussian_kernel(pooled, pooled, two_sample.median_bandwidth(pooled))
         orders = rng.permuted(np.broadcast_to(np.arange(2 * n), (n_permutations, 2 * n)), axis=1)
-        some = orders[: max(20, n_permutations // 10)]  # the loop is linear in B: extrapolated from a tenth
+        some = orders[
+            : max(20, n_permutations // 10)
+        ]  # the loop is linear in B: extrapolated from a tenth
         observed = permuted_statistics(gram, n, np.arange(2 * n)[None])[0]
         ratios, spent = [], []
         for _ in range(repeats):
@@ -50,10 +59,21 @@ def main():
         same = count_at_least(gram, n, some, observed, 1.0) == (expected >= observed - 1e-12).sum()
         loop, product = np.median(spent, axis=0)
         ratio = statistics.median(ratios)
-        print(f"{n:5d} {n_permutations:5d} {loop:9.2f}s {product:9.4f}s {ratio:7.0f}  {'yes' if same else 'NO'}", flush=True)
+        print(
+            f"{n:5d} {n_permutations:5d} {loop:9.2f}s {product:9.4f}s {ratio:7.0f}  "
+            f"{'yes' if same else 'NO'}",
+            flush=True,
+        )
 
-    print("\nA power curve: 10 shares x 100 repetitions x 499 permutations, n = 500, kernel fitted before")
-    raw, rep, member = rng.normal(size=(4000, 20)), rng.normal(size=(4000, 10)), np.arange(4000) < 1500
+    print(
+        "\nA power curve: 10 shares x 100 repetitions x 499 permutations, n = 500, kernel "
+        "fitted before"
+    )
+    raw, rep, member = (
+        rng.normal(size=(4000, 20)),
+        rng.normal(size=(4000, 10)),
+        np.arange(4000) < 1500,
+    )
     fitted = two_sample.HrMmd(n_steps=0, rng=rng).fit(rep[:500], raw[:500], rep[-500:], raw[-500:])
     rep, raw, member = rep[500:-500], raw[500:-500], member[500:-500]
 
@@ -64,7 +84,10 @@ def main():
     began, wall = time.process_time(), time.perf_counter()
     p_values = two_sample.power_curve(kernel, member, 500, np.linspace(0.1, 1, 10), 100, 499, rng)
     took, wall = time.process_time() - began, time.perf_counter() - wall
-    print(f"  {took:.0f} s of one core ({wall:.0f} s wall on this machine now) for {p_values.size:,} tests, all of them run")
+    print(
+        f"  {took:.0f} s of one core ({wall:.0f} s wall on this machine now) for "
+        f"{p_values.size:,} tests, all of them run"
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,174 @@
+"""Split estimators and permutation, against literal loops, full enumeration and data whose
+advantage is known.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from mia_lib import bayes
+
+EDGES = [np.linspace(0, 1, 101)]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(9)
+
+
+def literal_w(x, y, prior, edges):
+    p, q = np.histogram(x, edges)[0] / len(x), np.histogram(y, edges)[0] / len(y)
+    return np.abs(prior * p - (1 - prior) * q).sum()
+
+
+def literal_split(x, y, prior, edges, rng):
+    """v1's Algorithm 1 and the sign-split on one random split, by loops."""
+    x, y = rng.permutation(x), rng.permutation(y)
+    fit, fresh = (x[: len(x) // 2], y[: len(y) // 2]), (x[len(x) // 2 :], y[len(y) // 2 :])
+    counts = [np.histogram(half, edges)[0] / len(half) for half in fit]
+    absolute, right = 0.0, 0.0
+    for half, weight, truth in zip(fresh, (prior, 1 - prior), (1, -1)):
+        for value in half:
+            j = min(np.searchsorted(edges, value, side="right") - 1, len(edges) - 2)
+            a, b = prior * counts[0][j], (1 - prior) * counts[1][j]
+            f = (a - b) / (a + b) if a + b > 0 else 2 * prior - 1
+            absolute += weight * abs(f) / len(half)
+            right += weight * ((1 if f >= 0 else -1) == truth) / len(half)
+    return absolute, 2 * right - 1
+
+
+@pytest.mark.parametrize("prior", [0.5, 0.2])
+def test_split_estimators_have_the_mean_of_the_literal_algorithm(rng, prior):
+    edges = np.linspace(0, 1, 21)
+    ours, literal = [], []
+    for _ in range(150):
+        x, y = rng.random(60) ** 1.5, rng.random(80)
+        ours.append(
+            (
+                bayes.split_advantage(x, y, prior, edges, rng=rng).value,
+                bayes.sign_split_advantage(x, y, prior, edges, rng=rng).value,
+            )
+        )
+        literal.append(literal_split(x, y, prior, edges, rng))
+    difference = np.mean(ours, axis=0) - np.mean(literal, axis=0)
+    error = np.hypot(np.std(ours, axis=0), np.std(literal, axis=0)) / np.sqrt(150)
+    assert (np.abs(difference) < 4 * error).all(), (difference, error)
+
+
+def test_where_nothing_leaks_the_plug_in_finds_some_the_split_more_and_the_sign_split_none(rng):
+    values = []
+    for _ in range(60):
+        x, y = rng.random(500), rng.random(500)
+        values.append(
+            (
+                bayes.Histogram(x, y, bins=EDGES).advantage().value,
+                bayes.split_advantage(x, y, bins=EDGES, rng=rng).value,
+                bayes.sign_split_advantage(x, y, bins=EDGES, rng=rng).value,
+                bayes.permuted_advantages(x, y, bins=EDGES, n_permutations=20, rng=rng).mean(),
+            )
+        )
+    w, split, sign, permuted = np.mean(values, axis=0)
+    assert w == pytest.approx(0.246, abs=0.01)
+    assert split == pytest.approx(0.386, abs=0.02)
+    assert abs(sign) < 4 * np.std(np.array(values)[:, 2]) / np.sqrt(60)
+    assert permuted == pytest.approx(w, abs=0.01)
+
+
+def test_averaging_f_instead_of_its_absolute_value_finds_nothing(rng):
+    # The misprint of v1's Algorithm 1: the population mean of f is 2 p - 1 however much leaks.
+    x, y = rng.normal(size=20_000) + 1, rng.normal(size=20_000)
+    fitted = bayes.Histogram(x[:10_000], y[:10_000], bins=np.linspace(-10, 10, 101))
+    f = [np.nan_to_num(fitted.risk(s[10_000:])).mean() for s in (x, y)]
+    assert np.mean(f) == pytest.approx(0, abs=0.01)
+    assert bayes.sign_split_advantage(x, y).value == pytest.approx(0.383, abs=0.03)
+
+
+def test_data_that_separate():
+    x, y = np.full(20, 1.0), np.full(31, 0.0)
+    for estimate in (bayes.split_advantage(x, y, 0.3, 2), bayes.sign_split_advantage(x, y, 0.3, 2)):
+        assert (
+            estimate.value == pytest.approx(1)
+            and estimate.low < 1
+            and estimate.high == pytest.approx(1)
+        )
+    assert bayes.permutation_p_value(x, y, 0.5, 2, n_permutations=99) == pytest.approx(0.01)
+
+
+def test_a_seed_repeats_and_none_does_not():
+    x, y = np.random.default_rng(0).random((2, 300))
+    for function in (bayes.split_advantage, bayes.sign_split_advantage, bayes.permutation_p_value):
+        a, b = (function(x, y, rng=np.random.default_rng(4)) for _ in range(2))
+        assert a == b
+    assert bayes.split_advantage(x, y) != bayes.split_advantage(x, y)
+
+
+@pytest.mark.parametrize("prior", [0.5, 0.3])
+def test_permutation_distribution_by_enumeration(rng, prior):
+    pooled, edges = np.array([0.1, 0.1, 0.4, 0.4, 0.6, 0.9, 0.95]), np.linspace(0, 1, 4)
+    every = []
+    for chosen in itertools.combinations(range(7), 3):
+        member = np.isin(np.arange(7), chosen)
+        every.append(literal_w(pooled[member], pooled[~member], prior, edges))
+    drawn = bayes.permuted_advantages(pooled[:3], pooled[3:], prior, edges, 20_000, rng)
+    values, counts = np.unique(np.round(every, 9), return_counts=True)
+    share = np.array([(np.abs(drawn - v) < 1e-8).mean() for v in values])
+    assert share.sum() == pytest.approx(1)
+    np.testing.assert_allclose(share, counts / 35, atol=0.02)
+    observed = literal_w(pooled[:3], pooled[3:], prior, edges)
+    exact = (np.array(every) >= observed - 1e-12).mean()
+    p_value = bayes.permutation_p_value(pooled[:3], pooled[3:], prior, edges, 20_000, rng)
+    assert p_value == pytest.approx(exact, abs=0.02)
+
+
+def test_permutation_in_blocks_and_in_two_dimensions(rng, monkeypatch):
+    x, y = rng.random((200, 2)) ** 1.2, rng.random((300, 2))
+    a = bayes.permuted_advantages(x, y, bins=5, n_permutations=400, rng=rng)
+    monkeypatch.setattr(bayes.estimators, "DRAWS", 100)
+    b = bayes.permuted_advantages(x, y, bins=5, n_permutations=400, rng=rng)
+    assert a.shape == b.shape == (400,)
+    assert a.mean() == pytest.approx(b.mean(), abs=4 * a.std() * np.sqrt(2 / 400))
+
+
+def test_p_value_counts_the_observed_labelling(rng):
+    x, y = rng.random(50), rng.random(50)
+    for n in (1, 19):
+        assert bayes.permutation_p_value(x, y, n_permutations=n, rng=rng) >= 1 / (n + 1)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        bayes.split_advantage,
+        bayes.sign_split_advantage,
+        bayes.permutation_p_value,
+        bayes.permuted_advantages,
+    ],
+)
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"member_signal": [1.0]}, "member_signal: given 1 examples"),
+        ({"nonmember_signal": [np.nan, 1.0, 2.0]}, "nonmember_signal: given 1 NaN"),
+        ({"member_signal": np.ones(5), "nonmember_signal": np.ones(5)}, "constant signal"),
+        ({"prior": 0}, "prior"),
+        ({"prior": 1}, "prior"),
+        ({"bins": 0}, "bins: given 0"),
+        ({"rng": 1}, "rng: given int"),
+    ],
+)
+def test_bad_input(function, change, message):
+    arguments = {"member_signal": np.arange(5.0), "nonmember_signal": np.arange(6.0)} | change
+    with pytest.raises(ValueError, match=message):
+        function(**arguments)
+
+
+def test_bad_numbers():
+    x = np.arange(6.0)
+    for function in (bayes.split_advantage, bayes.sign_split_advantage):
+        for delta in (0, 1, 3):
+            with pytest.raises(ValueError, match="delta"):
+                function(x, x, delta=delta)
+    for n in (0, 1.5):
+        with pytest.raises(ValueError, match="n_permutations"):
+            bayes.permutation_p_value(x, x, n_permutations=n)

@@ -1,0 +1,268 @@
+"""Every built page in a headless browser, narrow and wide, light and dark.
+
+Needs the built site (`make html`) and a Chromium: the one that CHROMIUM names, or one on the PATH.
+Without a browser the tests are skipped, in CI they fail.
+"""
+
+import contextlib
+import functools
+import http.server
+import os
+import re
+import shutil
+import threading
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
+WIDTHS = (390, 1280)
+SCHEMES = ("light", "dark")
+NOT_PAGES = ("_static", "_sources", "_images")
+
+pytestmark = pytest.mark.browser
+
+LOOK = """
+async () => {
+  await Promise.all([...document.images].map(image => image.complete || new Promise(done => {
+    image.loading = "eager";
+    image.addEventListener("load", done);
+    image.addEventListener("error", done);
+  })));
+  await document.fonts.ready;
+  if (window.MathJax) await MathJax.startup.promise;
+  const root = document.documentElement;
+  const written = [...document.querySelectorAll(".math")];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const raw = [];
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node.parentElement.closest("pre, code, script, style, .math")) continue;
+    const found = node.data.match(
+      /\\$(?=[^$\\s])[^$]*[\\\\_^][^$]*\\$|\\\\\\(.*?\\\\\\)|\\\\\\[.*?\\\\\\]/s
+    );
+    if (found) raw.push(found[0]);
+    const next = node.nextSibling;
+    if (node.data.endsWith("$") && next instanceof Element && next.matches(".math"))
+      raw.push("$ beside a formula");
+  }
+  const named = node =>
+    node.tagName.toLowerCase() + "." + String(node.className).split(" ").join(".");
+  const sideways = [...document.querySelectorAll("article *")].filter(node => {
+    const box = node.getBoundingClientRect();
+    if (box.width === 0 || box.right <= root.clientWidth + 1) return false;
+    for (let up = node.parentElement; up; up = up.parentElement)
+      if (getComputedStyle(up).overflowX !== "visible") return false;
+    return true;
+  });
+  return {
+    brokenImages: [...document.images].filter(image => !image.naturalWidth).map(image => image.src),
+    imagesWithoutAlt:
+      [...document.images].filter(image => !image.alt.trim()).map(image => image.src),
+    formulas: written.length,
+    notTypeset:
+      written.filter(node => !node.querySelector("mjx-container")).map(node => node.textContent),
+    formulaErrors: [...document.querySelectorAll("mjx-merror")].map(node => node.textContent),
+    rawFormulas: raw,
+    overflow: root.scrollWidth > root.clientWidth + 1,
+    sideways: sideways.slice(0, 5).map(named),
+    scheme: root.dataset.theme,
+    background: getComputedStyle(document.body).backgroundColor,
+  };
+}
+"""
+
+
+def browser_path():
+    """Where Chromium is, or None."""
+    named = os.environ.get("CHROMIUM")
+    return named or next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+
+
+def built_pages():
+    """Every page of the site, without index.html, which only leads to the first page."""
+    pages = sorted(path.relative_to(HTML) for path in HTML.rglob("*.html"))
+    return [
+        path.as_posix()
+        for path in pages
+        if path.parts[0] not in NOT_PAGES and path.as_posix() != "index.html"
+    ]
+
+
+def needed(condition, reason):
+    """Skip, or in CI fail, where something that the tests need is missing."""
+    if not condition:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def serve(folder):
+    """Serve a folder on loopback; gives the address."""
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+@contextlib.contextmanager
+def browse(width, scheme, browser):
+    """A browser context of one width and colour scheme, as a reader who chose the scheme has it."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    context.add_init_script(
+        f"localStorage.setItem('mode', '{scheme}'); localStorage.setItem('theme', '{scheme}');"
+    )
+    yield context
+    context.close()
+
+
+def visit(context, site, address):
+    """Open one page and list everything that is wrong with it; gives the list and what was seen."""
+    page, wrong = context.new_page(), []
+    page.on(
+        "console",
+        lambda line: wrong.append(f"console: {line.text}") if line.type == "error" else None,
+    )
+    page.on("pageerror", lambda error: wrong.append(f"script error: {error}"))
+    page.on(
+        "request",
+        lambda request: _outside(request.url, site) and wrong.append(f"asks for {request.url}"),
+    )
+    page.on(
+        "requestfailed",
+        lambda request: wrong.append(f"request failed: {request.url} {request.failure}"),
+    )
+    page.on(
+        "response",
+        lambda answer: answer.status >= 400 and wrong.append(f"{answer.status} for {answer.url}"),
+    )
+    page.goto(f"{site}/{address}", wait_until="load")
+    seen = page.evaluate(LOOK)
+    page.close()
+    for what in (
+        "brokenImages",
+        "imagesWithoutAlt",
+        "notTypeset",
+        "formulaErrors",
+        "rawFormulas",
+        "sideways",
+    ):
+        wrong += [f"{what}: {one}" for one in seen[what]]
+    if seen["overflow"]:
+        wrong.append("scrolls sideways")
+    return wrong, seen
+
+
+def _outside(url, site):
+    return not url.startswith((f"{site}/", "data:", "blob:"))
+
+
+def formulas_written(text):
+    """How many formulas a page's HTML holds, counted without a browser."""
+    return len(re.findall(r'class="[^"]*\bmath\b[^"]*"', text))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = browser_path()
+    needed(path, "no Chromium found: install it or name it in CHROMIUM")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # Chromium refuses its sandbox to root; --no-sandbox changes nothing that is tested here.
+        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def site():
+    needed((HTML / "index.html").is_file(), "the site is not built: run `make html` first")
+    with serve(HTML) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def contexts(browser):
+    with contextlib.ExitStack() as stack:
+        yield {(w, s): stack.enter_context(browse(w, s, browser)) for w in WIDTHS for s in SCHEMES}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("address", built_pages() or ["(no page)"])
+def test_page(contexts, site, address, width, scheme):
+    wrong, seen = visit(contexts[width, scheme], site, address)
+    assert not wrong, "\n".join(wrong)
+    assert seen["formulas"] == formulas_written((HTML / address).read_text(encoding="utf-8"))
+    assert seen["scheme"] == scheme
+    light = sum(map(int, re.findall(r"\d+", seen["background"])[:3])) > 3 * 128
+    assert light == (scheme == "light"), f"background {seen['background']}"
+
+
+def test_index_leads_to_a_page(contexts, site):
+    page = contexts[1280, "light"].new_page()
+    page.goto(f"{site}/index.html")
+    page.wait_for_url(lambda url: not url.endswith("index.html"), timeout=5000)
+    assert unquote(urlsplit(page.url).path).lstrip("/") in built_pages()
+    page.close()
+
+
+def test_the_table_of_papers_sorts_by_mouse_and_keyboard(contexts, site):
+    page = contexts[1280, "light"].new_page()
+    page.goto(f"{site}/book/generative.html")
+
+    def column(number):
+        return page.locator(f"#papers tbody td:nth-child({number})").all_inner_texts()
+
+    before = column(1)
+    page.click("#papers th:nth-child(2)")
+    assert sorted(column(2)) == column(2) != sorted(column(2), reverse=True) and sorted(
+        column(1)
+    ) == sorted(before)
+    page.click("#papers th:nth-child(2)")
+    assert sorted(column(2), reverse=True) == column(2)
+    page.focus("#papers th:nth-child(1)")
+    page.keyboard.press("Enter")
+    assert column(1) == sorted(before) != before
+    page.close()
+
+
+def test_a_bad_page_is_noticed(browser, tmp_path):
+    """Each thing that the page test looks for is found in a page that is made wrong in every
+    way.
+    """
+    (tmp_path / "bad.html").write_text(
+        """<!doctype html><html data-theme="light"><body><article>
+        <img src="missing.png" alt=""><script src="http://127.0.0.1:9/elsewhere.js"></script>
+        <script>console.error("said aloud"); throw new Error("thrown");</script>
+        <span class="math">\\(x\\)</span> $\\alpha$ <mjx-merror>bad</mjx-merror>
+        <div class="wide" style="width: 3000px">wide</div></article></body></html>"""
+    )
+    with serve(tmp_path) as site, browse(390, "light", browser) as context:
+        wrong, seen = visit(context, site, "bad.html")
+    text = "\n".join(wrong)
+    for expected in (
+        "asks for http://127.0.0.1:9/elsewhere.js",
+        "404 for",
+        "console: said aloud",
+        "script error: thrown",
+        "brokenImages",
+        "imagesWithoutAlt",
+        "notTypeset",
+        "formulaErrors",
+        "rawFormulas: $\\alpha$",
+        "sideways: div.wide",
+        "scrolls sideways",
+    ):
+        assert expected in text
+    assert seen["formulas"] == 1

@@ -1,0 +1,44 @@
+"""What every stored notebook must be. That its outputs are what its code gives is nbval's part of
+`make test`.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import check_notebooks  # noqa: E402  (the folder of scripts is not a package)
+
+LONGEST_CELL = 40  # lines
+STORED = check_notebooks.stored()
+
+
+def test_there_are_notebooks():
+    assert STORED
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_stored_notebook_is_clean(path):
+    assert check_notebooks.problems(path) == []
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_cells_are_short(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    lines = [
+        len("".join(cell["source"]).strip().splitlines())
+        for cell in cells
+        if cell["cell_type"] == "code"
+    ]
+    assert max(lines, default=0) <= LONGEST_CELL
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_path_of_this_machine(path):
+    text = path.read_text(encoding="utf-8")
+    for here in (ROOT, Path.home(), Path(sys.prefix)):
+        assert len(here.parts) < 2 or str(here) not in text

@@ -1,0 +1,224 @@
+"""`make run`: parameter files are checked before anything is executed, failures are one line and a
+non-zero exit.
+"""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+SCALES = ("smoke", "default", "seeds", "paper")
+
+
+def _load(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+run = _load("run")
+
+PARAMETERS = """dataset = "toy"  # a name
+count = 3  # models, at least 1
+rate = 0.1  # per step
+widths = [8, 4]  # units
+flag = False
+"""
+CHECK = """if count < 1:
+    raise ValueError(f"count: given {count!r}, expected a whole number of at least 1")
+total = count * rate"""
+WRITE = """import json, os, pathlib
+print("a line of output from", pathlib.Path.cwd().name)
+record = {"dataset": dataset, "count": count, "total": total, "widths": widths, "flag": flag}
+pathlib.Path(os.environ["MIA_RESULTS"], "record.json").write_text(json.dumps(record))
+total"""
+
+
+@pytest.fixture
+def notebooks(tmp_path, monkeypatch):
+    """A folder with one small notebook and a parameter file; builds and results stay in
+    tmp_path.
+    """
+    folder = tmp_path / "notebooks"
+    (folder / "parameters").mkdir(parents=True)
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
+    for source, tags in ((PARAMETERS, ["parameters"]), (CHECK, []), (WRITE, [])):
+        cell = nbformat.v4.new_code_cell(source, metadata={"tags": tags})
+        notebook.cells.append(cell)
+    nbformat.write(notebook, folder / "small.ipynb")
+    (folder / "parameters" / "small--toy--smoke.yaml").write_text(
+        "dataset: toy\ncount: 5  # models\nwidths: [2]\n"
+    )
+    monkeypatch.setenv("MIA_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setattr(run, "BUILD", tmp_path / "_build")
+    return folder
+
+
+def call(notebooks, *more, data="toy", scale="smoke", name="small"):
+    return run.main([name, "--data", data, "--scale", scale, *more], notebooks=notebooks)
+
+
+def one_line(capsys):
+    """The only line on stderr."""
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("run:")]
+    assert len(lines) == 1
+    return lines[0]
+
+
+def test_papermill_and_plain_write_the_same_record(notebooks, tmp_path, monkeypatch):
+    assert call(notebooks, "-p", "rate", "2", "-p", "flag", "true") == 0
+    record = json.loads((tmp_path / "results" / "record.json").read_text())
+    assert record == {"dataset": "toy", "count": 5, "total": 10, "widths": [2], "flag": True}
+    stored = (tmp_path / "results" / "small--toy--smoke.ipynb").read_text()
+    assert "a line of output from notebooks" in stored
+    assert str(ROOT) not in stored and "papermill" not in json.loads(stored)["metadata"]
+    assert not list((tmp_path / "_build").rglob("*.ipynb"))
+
+    (tmp_path / "results" / "record.json").unlink()
+    monkeypatch.chdir(tmp_path)  # plain mode changes the folder; this puts it back afterwards
+    assert call(notebooks, "--plain", "-p", "rate", "2", "-p", "flag", "true") == 0
+    assert json.loads((tmp_path / "results" / "record.json").read_text()) == record
+
+
+def test_plain_runs_without_the_notebook_tools(notebooks, tmp_path, monkeypatch):
+    for missing in ("papermill", "nbformat", "nbclient", "yaml", "IPython"):
+        monkeypatch.setitem(__import__("sys").modules, missing, None)
+    monkeypatch.chdir(tmp_path)
+    assert call(notebooks, "--plain") == 0
+    assert json.loads((tmp_path / "results" / "record.json").read_text())["count"] == 5
+
+
+@pytest.mark.parametrize("mode", [(), ("--plain",)])
+def test_an_unknown_name_is_refused_and_the_known_ones_are_listed(
+    notebooks, tmp_path, capsys, mode
+):
+    assert call(notebooks, *mode, "-p", "cuont", "4") == 1
+    line = one_line(capsys)
+    assert "cuont" in line and "count" in line and "widths" in line
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    "name, value, fits",
+    [
+        ("count", "2.5", False),
+        ("count", "many", False),
+        ("count", "true", False),
+        ("rate", "3", True),
+        ("rate", "fast", False),
+        ("rate", "false", False),
+        ("widths", "8", False),
+        ("widths", "[]", True),
+        ("dataset", "7", False),
+        ("flag", "1", False),
+    ],
+)
+def test_types_are_those_of_the_defaults(name, value, fits):
+    known = {"dataset": "toy", "count": 3, "rate": 0.1, "widths": [8, 4], "flag": False}
+    if fits:
+        run.check({name: run.literal(value)}, known)
+    else:
+        with pytest.raises(run.Refused, match=f"^{name}: given .* expected .*type"):
+            run.check({name: run.literal(value)}, known)
+
+
+def test_a_missing_parameter_file_lists_what_is_there(notebooks, capsys):
+    assert call(notebooks, data="mars") == 1
+    assert "mars smoke" in (line := one_line(capsys)) and "toy smoke" in line
+    assert call(notebooks, name="large") == 1
+    assert "large" in (line := one_line(capsys)) and "small" in line
+
+
+def test_a_broken_parameter_file_is_named(notebooks, capsys):
+    (notebooks / "parameters" / "small--toy--smoke.yaml").write_text("dataset: toy\ncount 5\n")
+    assert call(notebooks) == 1
+    assert "line 2" in one_line(capsys)
+
+
+@pytest.mark.parametrize("mode", [(), ("--plain",)])
+def test_a_failing_notebook_ends_with_its_last_line_and_one(
+    notebooks, tmp_path, monkeypatch, capsys, mode
+):
+    monkeypatch.chdir(tmp_path)
+    assert call(notebooks, *mode, "-p", "count", "0") == 1
+    assert "ValueError: count: given 0, expected a whole number of at least 1" in one_line(capsys)
+    assert not list((tmp_path / "results").glob("*"))
+    if not mode:
+        assert (tmp_path / "_build" / "runs" / "small--toy--smoke.ipynb").is_file()
+
+
+def test_record_goes_to_the_folder_that_the_pages_read(notebooks, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert call(notebooks, "--record", "--plain") == 0
+    assert (notebooks / "results" / "record.json").is_file()
+    assert not (tmp_path / "results").exists()
+
+
+def test_names_in_the_parameters_cell_are_the_ones_papermill_sees(notebooks):
+    import papermill
+
+    for path in [notebooks / "small.ipynb", *sorted((ROOT / "notebooks").glob("*.ipynb"))]:
+        ours = run.defaults(json.loads(path.read_text(encoding="utf-8")))
+        assert list(ours) == list(papermill.inspect_notebook(str(path))), path.name
+
+
+def test_only_literals_are_allowed_in_the_parameters_cell():
+    cell = {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": "a = 1\nb = a + 1"}
+    with pytest.raises(run.Refused, match="^b in the"):
+        run.defaults({"cells": [cell]})
+    with pytest.raises(run.Refused, match="0 cells"):
+        run.defaults({"cells": []})
+
+
+def parameter_files():
+    return sorted((ROOT / "notebooks" / "parameters").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", parameter_files(), ids=lambda path: path.stem)
+def test_a_stored_parameter_file_fits_its_notebook(path):
+    name, data, scale = path.stem.split("--")
+    values = run.read_parameters(path)
+    assert values == yaml.safe_load(path.read_text(encoding="utf-8")), "not the plain part of YAML"
+    run.check(
+        values,
+        run.defaults(
+            json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))
+        ),
+    )
+    assert scale in SCALES and values["scale"] == scale and values["dataset"] == data
+
+
+def test_every_notebook_has_every_scale_of_its_data_sets():
+    stems = {path.stem for path in parameter_files()}
+    pairs = {stem.rsplit("--", 1)[0] for stem in stems}
+    assert pairs and stems == {f"{pair}--{scale}" for pair in pairs for scale in SCALES}
+
+
+def test_tidy_takes_out_the_paths_of_this_machine():
+    output = {
+        "output_type": "stream",
+        "name": "stdout",
+        "text": [f"{ROOT}/book/a\n", f"{Path.home()}/b"],
+    }
+    base64 = f"AA{Path.home()}/b"  # letters that only look like a path
+    picture = {
+        "output_type": "display_data",
+        "metadata": {},
+        "data": {"image/png": base64, "text/plain": "x"},
+    }
+    cell = {
+        "cell_type": "code",
+        "metadata": {"papermill": {}},
+        "source": "",
+        "outputs": [output, picture],
+    }
+    notebook = json.loads(run.tidy(json.dumps({"metadata": {"papermill": {}}, "cells": [cell]})))
+    assert notebook["cells"][0]["outputs"][0]["text"] == ["book/a\n", "~/b"]
+    assert notebook["cells"][0]["outputs"][1]["data"]["image/png"] == base64
+    assert notebook["metadata"] == {} and notebook["cells"][0]["metadata"] == {}

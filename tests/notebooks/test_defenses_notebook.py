@@ -1,0 +1,105 @@
+"""The paper-scale parameter files of the defences run as soon as the data are there; bad parameters
+end with one line.
+"""
+
+import pytest
+from learnable_archives import TABLES, cifar100, tables
+from notebook_runs import begin, call, files, last_line, read_parameters
+
+from mia_lib import results
+
+SMALL = {
+    "n_train": 100,
+    "n_reference": 80,
+    "hidden": [16, 12, 8],
+    "attack_hidden": [8],
+    "epochs": 2,
+    "batch_size": 16,
+    "n_checkpoints": 2,
+    "private_epochs": 1,
+    "n_canaries": 12,
+    "n_canary_models": 8,
+    "n_canary_records": 60,
+    "canary_hidden": [8],
+    "canary_epochs": 2,
+    "n_seeds": 2,
+    "device": "cpu",
+    "architectures": [["sigmoid", 1.0, 2]],
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_from_their_archives(name, here, monkeypatch):
+    with tables(name, monkeypatch):
+        assert call("defenses", name, "paper", **SMALL) == 0
+    record = results.read(here / "MIA_RESULTS" / f"defenses--{name}--paper.json")
+    rows = {row["what"]: row for row in record["rows"]}
+    assert {"R4", "R5", "R7", "R8", "R9", "X13"} == {row["id"] for row in record["rows"]}
+    same = [rows[f"correctness, {defence}"]["value"] for defence in ("none", "MemGuard")]
+    assert same[0] == same[1]  # the label is kept
+    assert rows["modified entropy, adversarial regularization"]["paper"] is not None
+    notes = [row["note"] for row in record["rows"] if row["what"].endswith("minus early stopping")]
+    assert any("TOST p" in note for note in notes) and not any("one seed" in note for note in notes)
+    assert rows["epsilon of DP-SGD, target"]["value"] > 0
+    assert rows["recall at risk score 0.5, none"]["paper"] == (
+        0.909 if name == "purchase100" else 0.943
+    )
+    for defence in ("adversarial regularization", "MemGuard"):
+        assert rows[f"RMSE of the calibration, {defence}, sigmoid, width 1, depth 2"]["value"] > 0
+    for who in ("none", "DP-SGD", "MemGuard", "adversarial regularization"):
+        row = rows[f"TPR at FPR 1.0% on canaries, {who}"]
+        assert row["low"] <= row["value"] <= row["high"]
+
+
+def test_pictures_from_their_archive(here, monkeypatch):
+    """CIFAR-100, the convolutional network in place of the large one: what a plain MLP alone can do
+    is left out.
+    """
+    changed = SMALL | {
+        "model": "cnn",
+        "architectures": [],
+        "epochs": 2,
+        "n_seeds": 1,
+        "n_train": 60,
+        "per_class": False,
+    }
+    with cifar100(monkeypatch):
+        assert call("defenses", "cifar100", "paper", **changed) == 0
+    record = results.read(here / "MIA_RESULTS" / "defenses--cifar100--paper.json")
+    rows = {row["what"]: row for row in record["rows"]}
+    assert {"R4", "R5", "R7", "R9", "X13"} == {row["id"] for row in record["rows"]}
+    assert (
+        rows["correctness, none"]["value"] == rows["correctness, MemGuard"]["value"]
+    )  # the label is kept
+    assert "test accuracy, label smoothing" in rows
+    assert "test accuracy, DP-SGD" not in rows and "test accuracy, dropout" not in rows
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"dataset": "digit"}, "dataset"),
+        ({"n_train": 1}, "n_train"),
+        ({"n_train": 5000}, "n_train"),
+        ({"n_canary_models": 9}, "n_canary_models"),
+        ({"n_canary_records": 25}, "n_canary_records"),
+        ({"architectures": [["gelu", 1.0, 1]]}, "activation"),
+        ({"model": "cnn"}, "architectures"),
+        ({"budget": 3}, "budget"),
+        ({"penalty": -1.0}, "penalty"),
+        ({"dropout": 1.0}, "dropout"),
+        ({"penality": 1.0}, "penality"),
+    ],
+)
+def test_bad_parameters_end_with_one_line(changes, message, here, capsys):
+    assert call("defenses", "digits", "smoke", **changes) == 1
+    assert message in last_line(capsys)
+    assert not list(here.glob("MIA_RESULTS/*.json"))
+
+
+def test_every_parameter_file_stops_within_its_epochs():
+    defaults = begin("defenses", 2)
+    assert files("defenses")
+    for path in files("defenses"):
+        values = defaults | read_parameters(path)
+        assert 2 <= values["n_checkpoints"] <= values["epochs"], path.name

@@ -1,0 +1,656 @@
+"""Shadow training: masks, queries, the store, resuming after a kill, damage, other settings,
+executors.
+"""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mia_lib import shadow
+from mia_lib.shadow import identity, run
+from mia_lib.shadow import store as stores
+from mia_lib.train import Classifier
+
+N, S = 60, 8
+
+
+def data():
+    rng = np.random.default_rng(0)
+    y = np.arange(N) % 3
+    return (rng.normal(size=(N, 5)) + 2 * np.eye(3, 5)[y]).astype(np.float32), y
+
+
+def half():
+    return shadow.half_masks(S, N, np.random.default_rng(1))
+
+
+RECIPE = Classifier(hidden=(6,), epochs=3, batch_size=8)
+
+
+def contents(folder):
+    """Every byte that a run leaves, but for the lock."""
+    return {
+        str(f.relative_to(folder)): f.read_bytes()
+        for f in sorted(folder.rglob("*"))
+        if f.is_file() and f.name != "lock"
+    }
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reference") / "store"
+    return shadow.train(RECIPE, *data(), half(), folder, seed=3, chunk=2)
+
+
+# masks
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 20), st.integers(1, 60), st.integers(0, 10))
+def test_half_masks_columns_are_exactly_half(pairs, n, seed):
+    masks = shadow.half_masks(2 * pairs, n, np.random.default_rng(seed))
+    assert masks.shape == (2 * pairs, n) and masks.dtype == bool and (masks.sum(0) == pairs).all()
+    assert np.array_equal(masks, shadow.half_masks(2 * pairs, n, np.random.default_rng(seed)))
+
+
+def test_half_masks_are_uniform_over_all_halves():
+    masks = shadow.half_masks(4, 60_000, np.random.default_rng(0))
+    counts = np.bincount(np.array([8, 4, 2, 1]) @ masks, minlength=16)
+    assert (counts > 0).sum() == 6 and np.abs(counts[counts > 0] - 10_000).max() < 5 * np.sqrt(
+        10_000 * 5 / 6
+    )
+
+
+def test_bernoulli_masks_have_the_probability():
+    masks = shadow.bernoulli_masks(50, 2000, np.random.default_rng(0), probability=0.3)
+    assert (
+        masks.mean() == pytest.approx(0.3, abs=5 * np.sqrt(0.21 / masks.size))
+        and masks.sum(0).std() > 2
+    )
+
+
+def test_bad_masks():
+    with pytest.raises(ValueError, match="n_models: given 3, expected an even number"):
+        shadow.half_masks(3, 5)
+    for call in (
+        lambda: shadow.half_masks(0, 5),
+        lambda: shadow.bernoulli_masks(2, 5, probability=1.0),
+    ):
+        with pytest.raises(ValueError):
+            call()
+    with pytest.raises(ValueError, match="rng"):
+        shadow.half_masks(2, 5, 0)
+
+
+# queries
+
+
+@pytest.mark.parametrize("shape", [(3, 6, 7), (3, 6, 7, 2)])
+def test_augmentations_against_pad_and_crop(shape):
+    x = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    for query in shadow.augmentations(shift=2):
+        padded = np.pad(x, [(0, 0), (2, 2), (2, 2)] + [(0, 0)] * (x.ndim - 3), mode="reflect")
+        want = padded[:, 2 - query.down : 8 - query.down, 2 - query.right : 9 - query.right]
+        want = want[:, :, ::-1] if query.mirror else want
+        assert np.array_equal(query(x), want) and query(x).dtype == np.uint8
+
+
+def test_augmentations_are_complete_distinct_and_named():
+    for shift, count in ((0, 2), (1, 18), (4, 162)):
+        queries = shadow.augmentations(shift=shift)
+        assert len(queries) == len({query.name for query in queries}) == count
+        assert queries[0].name == "identity"
+    assert len(shadow.augmentations(mirror=False, shift=1)) == 9
+
+
+def test_bad_queries():
+    with pytest.raises(ValueError, match="shift"):
+        shadow.augmentations(shift=-1)
+    with pytest.raises(ValueError, match="x: given shape"):
+        shadow.Augmentation(mirror=True)(np.zeros((4, 5)))
+    with pytest.raises(ValueError, match="larger than the shift"):
+        shadow.Augmentation(down=3)(np.zeros((4, 3, 3)))
+
+
+# what is stored
+
+
+def test_the_store_holds_what_the_fit_returned(finished):
+    x, y = data()
+    for start in range(0, S, 2):
+        rngs = [
+            np.random.default_rng(np.random.SeedSequence(3, spawn_key=(s,)))
+            for s in (start, start + 1)
+        ]
+        state = RECIPE(x, y, half()[start : start + 2], rngs)
+        assert np.array_equal(finished.logits()[start : start + 2, 0], RECIPE.logits(state, x))
+        for k in range(2):
+            weights = finished.weights(start + k)
+            assert weights.keys() == state.keys() and all(
+                np.array_equal(weights[a], state[a][k]) for a in state
+            )
+    assert np.array_equal(finished.masks, half())
+    assert finished.logits().shape == (S, 1, N, 3) and finished.logits().dtype == np.float32
+    assert [seed.spawn_key for seed in finished.seeds] == [(s,) for s in range(S)]
+    with pytest.raises(ValueError):
+        finished.logits()[0] = 0
+    with pytest.raises(ValueError, match="^s: given 8"):
+        finished.weights(8)
+
+
+def test_apply_computes_a_signal_from_the_weights(finished):
+    def norms(state, x, y):
+        return (state["head.weight"] ** 2).sum((1, 2))
+
+    want = [(finished.weights(s)["head.weight"] ** 2).sum() for s in range(S)]
+    np.testing.assert_allclose(finished.apply(norms), want, rtol=1e-6)
+    again = finished.apply(lambda state, x, y: RECIPE.logits(state, x))
+    assert np.array_equal(again, finished.logits()[:, 0])
+    with pytest.raises(ValueError, match="^function: given a result of shape"):
+        finished.apply(lambda state, x, y: 0.0)
+
+
+def test_load_opens_a_finished_store(finished):
+    x, y = data()
+    opened = shadow.load(finished.path)
+    assert np.array_equal(opened.logits(), finished.logits()) and np.array_equal(
+        opened.masks, half()
+    )
+    with pytest.raises(ValueError, match="^x: given a store that was loaded without data"):
+        opened.apply(lambda state, x, y: y)
+    assert shadow.load(finished.path, x, y).apply(lambda state, x, y: state["head.bias"]).shape == (
+        S,
+        3,
+    )
+    with pytest.raises(ValueError, match="^x: given other data"):
+        shadow.load(finished.path, x + 1, y)
+    with pytest.raises(ValueError, match="^path"):
+        shadow.load(finished.path / "models")
+
+
+def test_queries_are_stored_in_their_order(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 256, (30, 6, 6), dtype=np.uint8), np.arange(30) % 3
+    queries = (*shadow.augmentations(shift=1), np.negative)
+    masks = shadow.half_masks(2, 30, rng)
+    store = shadow.train(RECIPE, x, y, masks, tmp_path / "s", queries=queries, chunk=1)
+    assert store.logits().shape == (2, 19, 30, 3)
+    for q in (0, 1, 7, 18):
+        state = {name: array[None] for name, array in store.weights(1).items()}
+        assert np.array_equal(store.logits()[1, q], RECIPE.logits(state, queries[q](x))[0])
+
+
+def test_chunks_do_not_change_a_models_seed(tmp_path, finished):
+    other = shadow.train(RECIPE, *data(), half(), tmp_path / "s", seed=3, chunk=3)
+    np.testing.assert_allclose(other.logits(), finished.logits(), atol=1e-4)
+    assert not np.allclose(
+        finished.logits()[0],
+        shadow.train(RECIPE, *data(), half(), tmp_path / "t").logits()[0],
+        atol=0.1,
+    )
+
+
+def test_default_chunk_leaves_work_to_share_and_bounds_memory():
+    y = np.array([0, 9])
+    assert run._default_chunk(16, 1, np.tile(y, 100)) == 4
+    assert run._default_chunk(1000, 1, np.tile(y, 100)) == 32
+    assert run._default_chunk(256, 18, np.tile(y, 25_000)) == 7  # 36 MB of outputs each
+    assert run._default_chunk(1, 1, y) == 1
+
+
+# a user's own fit
+
+
+class Centroids:
+    """Nearest class mean: a fit that shares nothing with the library."""
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def __call__(self, x, y, members, rngs):
+        means = [
+            [x[row & (y == c)].mean(0) + 0.01 * rng.normal() for c in range(3)]
+            for row, rng in zip(members, rngs)
+        ]
+        return {"means": np.array(means)}
+
+    def logits(self, state, x):
+        return -self.scale * ((x[None, :, None] - state["means"][:, None]) ** 2).sum(-1)
+
+
+def train_naive_bayes(x, y, rng):
+    from sklearn.naive_bayes import GaussianNB
+
+    return GaussianNB().fit(x, y)
+
+
+def predict_log_probabilities(model, x):
+    return model.predict_log_proba(x)
+
+
+def test_a_users_own_fit(tmp_path):
+    x, y = data()
+    store = shadow.train(Centroids(), x, y, half(), tmp_path / "s", seed=3)
+    assert (store.logits()[:, 0].argmax(-1) == y).mean() > 0.8
+    assert store.apply(lambda state, x, y: state["means"]).shape == (S, 3, 5)
+    with pytest.raises(ValueError, match=r"fit\.scale: 1\.0 -> 2\.0"):
+        shadow.train(Centroids(2.0), x, y, half(), tmp_path / "s", seed=3)
+
+
+def test_one_function_per_model(tmp_path):
+    x, y = data()
+    fit = shadow.each(train_naive_bayes, predict_log_probabilities)
+    store = shadow.train(fit, x, y, half(), tmp_path / "s")
+    model = train_naive_bayes(x[half()[5]], y[half()[5]], None)
+    np.testing.assert_allclose(store.logits()[5, 0], model.predict_log_proba(x), rtol=1e-5)
+    assert not (tmp_path / "s" / "models").exists()
+    with pytest.raises(ValueError, match="^store: given no weights"):
+        store.apply(lambda state, x, y: y)
+    with pytest.raises(ValueError, match="^predict"):
+        shadow.each(train_naive_bayes, None)
+
+
+# executors
+
+
+def test_processes_give_the_same_bits(tmp_path, finished):
+    with concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        shadow.train(RECIPE, *data(), half(), tmp_path / "s", seed=3, chunk=2, executor=pool)
+    assert contents(tmp_path / "s") == contents(finished.path)
+
+
+def test_a_dask_cluster_gives_the_same_bits(tmp_path, finished):
+    distributed = pytest.importorskip("distributed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cluster = distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            local_directory=str(tmp_path),
+        )
+        with cluster, distributed.Client(cluster) as client:
+            shadow.train(
+                RECIPE,
+                *data(),
+                half(),
+                tmp_path / "s",
+                seed=3,
+                chunk=2,
+                executor=client.get_executor(),
+            )
+    assert contents(tmp_path / "s") == contents(finished.path)
+
+
+class CountingExecutor(concurrent.futures.Executor):
+    """Threads that count how many tasks are handed out and not yet collected."""
+
+    def __init__(self):
+        self.pool = concurrent.futures.ThreadPoolExecutor(2)
+        self.outstanding, self.most, self.lock = 0, 0, threading.Lock()
+
+    def submit(self, function, *args):
+        with self.lock:
+            self.outstanding += 1
+            self.most = max(self.most, self.outstanding)
+        future = self.pool.submit(function, *args)
+        result = future.result
+
+        def collected(*a):
+            with self.lock:
+                self.outstanding -= 1
+            return result(*a)
+
+        future.result = collected
+        return future
+
+
+@pytest.mark.parametrize("window", [1, 3])
+def test_tasks_in_flight_are_bounded(tmp_path, finished, window):
+    executor = CountingExecutor()
+    shadow.train(
+        RECIPE, *data(), half(), tmp_path / "s", seed=3, chunk=1, executor=executor, window=window
+    )
+    assert executor.most == window and executor.outstanding == 0
+    np.testing.assert_allclose(np.load(tmp_path / "s" / "logits.npy"), finished.logits(), atol=1e-4)
+
+
+class FailsAt:
+    """Trains like Centroids until a chunk begins with a given generator."""
+
+    def __init__(self, stop):
+        self.stop = stop
+
+    def __call__(self, x, y, members, rngs):
+        if rngs[0].bit_generator.seed_seq.spawn_key[0] >= self.stop:
+            raise RuntimeError("out of memory")
+        return Centroids()(x, y, members, rngs)
+
+    def logits(self, state, x):
+        return Centroids().logits(state, x)
+
+
+def test_a_failing_model_stops_the_run_and_keeps_what_is_done(tmp_path):
+    with pytest.raises(RuntimeError, match="out of memory"):
+        shadow.train(FailsAt(4), *data(), half(), tmp_path / "s", chunk=2)
+    assert sorted(f.name for f in (tmp_path / "s" / "done").iterdir()) == ["0000.json", "0002.json"]
+    with pytest.raises(ValueError, match="models 4 to 5 are missing"):
+        shadow.load(tmp_path / "s")
+
+
+# broken off and resumed
+
+SERVER = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import test_shadow as t
+from mia_lib import shadow
+
+def job(folder):
+    shadow.train(t.RECIPE, *t.data(), t.half(), folder, seed=3, chunk=2)
+
+job(sys.argv[2])  # what is slow only once is done before the forks
+print("ready", flush=True)
+for folder in sys.stdin:
+    pid = os.fork()
+    if pid == 0:
+        job(folder.strip())
+        os._exit(0)
+    print(pid, flush=True)
+    print(os.waitpid(pid, 0)[1], flush=True)
+"""
+
+
+def test_killed_at_any_moment_it_resumes_to_the_same_bits(tmp_path, finished):
+    """One process forks a run for each folder that it is given, because starting Python takes
+    seconds.
+    """
+    command = [
+        sys.executable,
+        "-c",
+        SERVER,
+        os.path.dirname(os.path.dirname(__file__)),
+        str(tmp_path / "first"),
+    ]
+    environment = os.environ | {"MIA_PROGRESS": "off"}
+    server = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    )
+
+    def start(folder):
+        server.stdin.write(f"{folder}\n")
+        server.stdin.flush()
+        return int(server.stdout.readline())
+
+    with server:
+        assert server.stdout.readline() == "ready\n"
+        began = time.monotonic()
+        start(tmp_path / "uninterrupted")
+        assert server.stdout.readline() == "0\n"
+        duration = time.monotonic() - began
+        for name in ("first", "uninterrupted"):
+            assert contents(tmp_path / name) == contents(finished.path)
+        rng = np.random.default_rng()
+        partial = 0
+        for attempt in range(8):
+            folder = tmp_path / f"store{attempt}"
+            for _ in range(2):
+                pid = start(folder)
+                time.sleep(rng.uniform(0, duration))
+                with contextlib.suppress(ProcessLookupError):  # it was faster
+                    os.kill(pid, signal.SIGKILL)
+                server.stdout.readline()
+                partial += 0 < len(list(folder.glob("done/*.json"))) < S // 2
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # a killed run is not a damaged one
+                shadow.train(RECIPE, *data(), half(), folder, seed=3, chunk=2)
+            left = contents(folder)
+            assert {name: left[name] for name in left if not name.endswith(".part")} == contents(
+                finished.path
+            )
+        assert partial > 0
+        server.stdin.close()
+
+
+KILLED = [
+    "models/0002.npz.part",
+    "models/0002.npz",
+    "logits.npy",
+    "done/0002.json.part",
+    "manifest.json.part",
+    "masks.npy",
+]
+
+
+@pytest.mark.parametrize("moment", KILLED)
+def test_killed_at_each_step_of_writing(tmp_path, finished, moment, monkeypatch):
+    """The same, at chosen moments: the power fails just after a given file was written."""
+
+    class PowerFailure(BaseException):
+        pass
+
+    class Cut:
+        def __init__(self, real, name):
+            self.real, self.name = real, name
+
+        def __call__(self, *args, **options):
+            if self.name == "replace" and str(args[0]).endswith(moment):
+                raise PowerFailure
+            result = self.real(*args, **options)
+            if self.name == "replace" and str(args[1]).endswith(moment):
+                raise PowerFailure
+            return result
+
+    folder = tmp_path / "s"
+    with monkeypatch.context() as patch:
+        patch.setattr(stores.os, "replace", Cut(os.replace, "replace"))
+        with pytest.raises(PowerFailure):
+            shadow.train(RECIPE, *data(), half(), folder, seed=3, chunk=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shadow.train(RECIPE, *data(), half(), folder, seed=3, chunk=2)
+    assert contents(folder) == contents(finished.path)
+
+
+@pytest.fixture
+def copy(tmp_path, finished):
+    return shutil.copytree(finished.path, tmp_path / "copy")
+
+
+def counting(monkeypatch):
+    trained = []
+    real = run.train_chunk
+    monkeypatch.setattr(run, "train_chunk", lambda *args: trained.append(args[5]) or real(*args))
+    return trained
+
+
+def test_a_finished_store_trains_nothing(copy, finished, monkeypatch):
+    trained = counting(monkeypatch)
+    shadow.train(RECIPE, *data(), half(), copy, seed=3, chunk=2)
+    assert trained == [] and contents(copy) == contents(finished.path)
+
+
+def _truncate(file):
+    file.write_bytes(file.read_bytes()[:-7])
+
+
+def _flip(file):
+    raw = bytearray(file.read_bytes())
+    raw[-400] ^= 1
+    file.write_bytes(raw)
+
+
+@pytest.mark.parametrize(
+    "name, harm, again",
+    [
+        ("models/0002.npz", _truncate, [2]),
+        ("models/0004.npz", _flip, [4]),
+        ("models/0004.npz", os.unlink, [4]),
+        ("done/0006.json", _truncate, [6]),
+        ("logits.npy", _flip, [6]),
+        ("logits.npy", _truncate, [0, 2, 4, 6]),
+        ("logits.npy", os.unlink, [0, 2, 4, 6]),
+        ("masks.npy", _truncate, []),
+    ],
+)
+def test_damage_is_noticed_named_and_repaired(copy, finished, monkeypatch, name, harm, again):
+    harm(copy / name)
+    trained = counting(monkeypatch)
+    with pytest.warns(UserWarning, match=name.replace(".", r"\.")):
+        shadow.train(RECIPE, *data(), half(), copy, seed=3, chunk=2)
+    left = contents(copy)
+    left.pop("logits.npy.damaged", None)
+    assert sorted(trained) == again and left == contents(finished.path)
+
+
+def test_a_changed_setting_is_named_and_nothing_is_touched(copy, monkeypatch):
+    x, y = data()
+    before = contents(copy)
+    call = {"fit": RECIPE, "x": x, "y": y, "masks": half(), "store": copy, "seed": 3, "chunk": 2}
+    moved = x.copy()
+    moved[0, 0] += 1e-3
+    for changes, words in [
+        ({"fit": dataclasses.replace(RECIPE, epochs=4)}, [r"fit\.epochs: 3 -> 4"]),
+        (
+            {"fit": dataclasses.replace(RECIPE, hidden=(7,), momentum=0.8)},
+            [r"fit\.hidden: \[6\] -> \[7\]", "momentum"],
+        ),
+        ({"fit": Centroids()}, [r"fit\.class"]),
+        ({"x": moved}, ["x: [0-9a-f]+"]),
+        ({"x": x.astype(np.float64)}, ["x: "]),
+        ({"y": (y + 1) % 3}, ["y: "]),
+        ({"masks": ~half()}, ["masks: "]),
+        ({"seed": 4}, ["seed: 3 -> 4"]),
+        ({"chunk": 4}, ["chunk: 2 -> 4"]),
+        ({"queries": [np.negative]}, ["queries"]),
+    ]:
+        with pytest.raises(ValueError, match="another folder") as error:
+            shadow.train(**(call | changes))
+        assert all(re.search(word, str(error.value)) for word in words), str(error.value)
+    for target, name, words in [
+        (run.torch, "__version__", r"versions\.torch: .* -> 9\.9"),
+        (run.np, "__version__", r"versions\.numpy: .* -> 9\.9"),
+        (run.mia_lib, "__version__", r"versions\.mia_lib: .* -> 9\.9"),
+    ]:
+        with monkeypatch.context() as patch:
+            patch.setattr(target, name, "9.9")
+            with pytest.raises(ValueError, match=words):
+                shadow.train(**call)
+    with monkeypatch.context() as patch:
+        patch.setattr(run.torch, "get_num_threads", lambda: 7)
+        with pytest.raises(ValueError, match="threads: 1 -> 7"):
+            shadow.train(**call)
+    with monkeypatch.context() as patch:
+        patch.setattr(identity, "code_hash", lambda: "other")
+        with pytest.raises(ValueError, match="code: "):
+            shadow.train(**call)
+    assert contents(copy) == before
+
+
+def test_source_counts_without_comments_and_docstrings():
+    one = 'def f(x):\n    """Doc."""\n    return x + 1  # why\n'
+    assert identity._without_comments(one) == identity._without_comments(
+        "def f(x):\n\n    return x + 1\n"
+    )
+    assert identity._without_comments(one) != identity._without_comments(one.replace("1", "2"))
+
+
+def test_describe_is_stable_and_sees_what_matters():
+    def scaled(factor):
+        return lambda x: factor * x
+
+    assert (
+        identity.describe(scaled(2)) == identity.describe(scaled(2)) != identity.describe(scaled(3))
+    )
+    assert (
+        identity.describe(Centroids(1.0))
+        == identity.describe(Centroids(1.0))
+        != identity.describe(Centroids(2.0))
+    )
+    array = np.arange(3.0)
+    assert identity.describe({"a": array}) != identity.describe({"a": array + 1})
+    assert "0x" not in json.dumps(
+        identity.describe([Centroids(), object(), train_naive_bayes, np.negative, {3, 1}])
+    )
+    looped = Centroids()
+    looped.me = looped
+    json.dumps(identity.describe(looped))
+
+
+def test_two_writers_are_an_error_and_a_killed_one_leaves_no_lock(tmp_path):
+    folder = tmp_path / "s"
+    code = (
+        "import sys, time; from mia_lib.shadow import store\n"
+        "with store.locked(sys.argv[1]):\n    print('ready', flush=True); time.sleep(60)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, folder], stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    with pytest.raises(ValueError, match="which another run is writing"):
+        shadow.train(RECIPE, *data(), half(), folder)
+    process.kill()
+    process.wait()
+    shadow.train(RECIPE, *data(), half(), folder)
+    with stores.locked(folder):
+        with pytest.raises(ValueError, match="which another run is writing"):
+            shadow.train(RECIPE, *data(), half(), folder)
+
+
+# bad input
+
+
+class Short(Centroids):
+    def logits(self, state, x):
+        return super().logits(state, x)[:, :-1]
+
+
+class Diverged(Centroids):
+    def logits(self, state, x):
+        return super().logits(state, x) * np.nan
+
+
+def test_bad_input(tmp_path):
+    x, y = data()
+    nan = x.copy()
+    nan[2, 2] = np.nan
+    none = half()
+    none[[3, 5]] = False
+    call = {"fit": RECIPE, "x": x, "y": y, "masks": half(), "store": tmp_path / "s"}
+    for changes, words in [
+        ({"fit": 3}, "^fit: given 3"),
+        ({"fit": print}, "^fit: given"),
+        ({"x": nan}, "^x: given 1 NaN"),
+        ({"x": np.zeros((0, 3))}, "^x: given shape"),
+        ({"x": x.astype(str)}, "^x: given an array of dtype"),
+        ({"y": y[:-1]}, "^y: given shape"),
+        ({"y": y - 1}, "^y: given smallest label -1"),
+        ({"fit": dataclasses.replace(RECIPE, n_classes=2)}, "^y: given largest label 2"),
+        ({"masks": half()[:, :-1]}, "^masks: given shape"),
+        ({"masks": none}, "^masks: given model 3, 5 without members"),
+        ({"queries": []}, "^queries: given"),
+        ({"queries": ["mirror"]}, "^queries: given"),
+        ({"seed": -1}, "^seed: given -1"),
+        ({"chunk": 0}, "^chunk: given 0"),
+        ({"window": 0}, "^window: given 0"),
+        ({"fit": Short()}, r"^fit\.logits: given a result of shape"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            shadow.train(**(call | changes))
+    with pytest.raises(ValueError, match="^fit: given NaN outputs of model 0, 1"):
+        shadow.train(Diverged(), x, y, half(), tmp_path / "t", chunk=2)

@@ -1,0 +1,253 @@
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
+
+from mia_lib import signals, two_sample
+from mia_lib.two_sample import fitting
+
+SPLIT = (
+    "optimized_kernel_test",
+    "deep_feature_test",
+    "mean_embedding_test",
+    "characteristic_function_test",
+    "classifier_test",
+)
+FAST = {"deep_feature_test": {"n_steps": 20}, "classifier_test": {"hidden": (8,)}}
+
+
+def run(name, halves, rng, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return getattr(two_sample, name)(*halves, rng=rng, **options)
+
+
+def halves(shift, n=80, d=2, seed=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(2, 2 * n, d))
+    y = scale * y + shift
+    return x[:n], y[:n], x[n:], y[n:]
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_every_split_test_sees_a_shift(name):
+    assert run(name, halves(1.2), np.random.default_rng(1)).p_value < 0.01
+
+
+def test_a_certain_classifier_stays_finite_and_silent():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        x_train, y_train, x, y = halves(8.0)
+        sets = (
+            x_train,
+            y_train,
+            x * 1e5 - 1e6,
+            y * 1e5,
+        )  # far out, where probabilities round to 0 and 1
+        found = run("classifier_test", sets, np.random.default_rng(1), kind="logit")
+    assert np.isfinite(found.statistic) and found.p_value < 0.01
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_every_split_test_is_the_same_under_the_same_generator(name):
+    first, second = (
+        run(name, halves(0.3, n=40), np.random.default_rng(1), **FAST.get(name, {}))
+        for _ in range(2)
+    )
+    assert first == second
+
+
+def test_optimised_bandwidth_beats_a_bad_start():
+    """Stripes half a unit wide: at the median distance the kernel hardly sees them."""
+    rng = np.random.default_rng(0)
+    x, y = (
+        rng.uniform(0, 0.5, size=(400, 1)) + rng.integers(0, 40, (400, 1)) + phase
+        for phase in (0.0, 0.5)
+    )
+    fitted = two_sample.optimized_kernel_test(
+        x[:200], y[:200], x[200:], y[200:], n_steps=150, rng=rng
+    )
+    assert fitted.p_value < 0.01 < two_sample.median_kernel_test(x[200:], y[200:], rng=rng).p_value
+
+
+def test_mean_embedding_statistic_is_its_formula(monkeypatch):
+    x_train, y_train, x, y = halves(0.5, n=30)
+    monkeypatch.setattr(fitting, "ascend", lambda *arguments: None)  # locations stay at their start
+    found = two_sample.mean_embedding_test(x_train, y_train, x, y, 3, rng=np.random.default_rng(2))
+    pooled = np.concatenate([x_train, y_train])
+    center, spread = pooled.mean(0), pooled.std(0)
+    start = ((pooled - center) / spread)[np.random.default_rng(2).choice(60, 3, replace=False)]
+    h = two_sample.median_bandwidth((pooled - center) / spread)
+    k = [two_sample.gaussian_kernel((z - center) / spread, start, h) for z in (x, y)]
+    z = k[0] - k[1]
+    w, s = z.mean(0), np.cov(z.T)
+    expected = 30 * w @ np.linalg.inv(s) @ w
+    assert found.statistic == pytest.approx(expected, rel=1e-6)
+    assert found.p_value == pytest.approx(1 - stats.chi2.cdf(expected, 3), rel=1e-6)
+
+
+def test_characteristic_function_statistic_is_its_formula(monkeypatch):
+    x_train, y_train, x, y = halves(0.5, n=40)
+    monkeypatch.setattr(fitting, "ascend", lambda *arguments: None)
+    found = two_sample.characteristic_function_test(
+        x_train, y_train, x, y, 2, rng=np.random.default_rng(2)
+    )
+    pooled = np.concatenate([x_train, y_train])
+    center, spread = pooled.mean(0), pooled.std(0)
+    h = two_sample.median_bandwidth((pooled - center) / spread)
+    t = np.random.default_rng(2).normal(size=(2, 2))
+    rows = []
+    for a, b in zip((x - center) / spread / h, (y - center) / spread / h):
+        row = []
+        for f in (np.sin, np.cos):
+            row += [f(a @ u) * np.exp(-(a @ a) / 2) - f(b @ u) * np.exp(-(b @ b) / 2) for u in t]
+        rows.append(row)
+    w, s = np.mean(rows, 0), np.cov(np.transpose(rows))
+    assert found.statistic == pytest.approx(40 * w @ np.linalg.inv(s) @ w, rel=1e-6)
+    assert found.p_value == pytest.approx(stats.chi2.sf(found.statistic, 4), rel=1e-6)
+
+
+def test_fitting_moves_locations_and_frequencies():
+    for name in ("mean_embedding_test", "characteristic_function_test"):
+        still = run(name, halves(0.4, scale=1.3), np.random.default_rng(3), n_steps=0)
+        moved = run(name, halves(0.4, scale=1.3), np.random.default_rng(3))
+        assert moved.statistic > still.statistic
+
+
+def test_mean_test_against_all_permutations():
+    x, y = np.array([0.1, 0.9, 0.4]), np.array([1.2, 0.8, 2.0])
+    pooled = np.concatenate([x, y])
+    exact = stats.permutation_test(
+        (y, x), lambda a, b: a.mean() - b.mean(), alternative="greater", n_resamples=np.inf
+    ).pvalue
+    found = two_sample.mean_test(x, y, "greater", 20_000, np.random.default_rng(0))
+    assert found.statistic == pytest.approx(y.mean() - x.mean())
+    assert found.p_value == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 20_000))
+    assert (
+        two_sample.mean_test(pooled, pooled, rng=np.random.default_rng(0)).p_value == 1.0
+    )  # ties count
+    assert two_sample.t_test(x, y).p_value == pytest.approx(
+        stats.ttest_ind(x, y, equal_var=False).pvalue
+    )
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("name", ["median_kernel_test", "mean_test", "t_test"])
+def test_level_of_what_needs_no_fit(name):
+    """Both sets anew 1,000 times (29 and 74 are the 0.1 % limits of binomial(1000, 0.05)), skewed
+    numbers.
+    """
+    rng, rejections = np.random.default_rng(6), 0
+    for _ in range(1000):
+        x, y = rng.exponential(size=(2, 25))
+        options = {} if name == "t_test" else {"n_permutations": 99, "rng": rng}
+        rejections += getattr(two_sample, name)(x, y, **options).p_value <= 0.05
+    assert 29 <= rejections <= 74
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("name", ["optimized_kernel_test", "classifier_test"])
+def test_level_after_a_fit(name):
+    """Every fit tested once on fresh sets: limits of the binomial that are missed once in 1,000."""
+    rng, rejections, n_fits = np.random.default_rng(7), 0, 60 if name == "classifier_test" else 200
+    for _ in range(n_fits):
+        sets = rng.normal(size=(4, 20, 2))
+        options = {"n_steps": 10} if name == "optimized_kernel_test" else {"hidden": (4,)}
+        rejections += run(name, sets, rng, n_permutations=99, **options).p_value <= 0.05
+    low, high = stats.binom.ppf([0.0005, 0.9995], n_fits, 0.05)
+    assert low <= rejections <= high
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("fpr", [0.01, 0.1])
+def test_set_threshold_keeps_its_rate_on_fresh_sets(fpr):
+    rng = np.random.default_rng(8)
+    threshold = two_sample.set_threshold(rng.exponential(size=20_000), 50, fpr, 2000, rng)
+    called = (rng.exponential(size=(20_000, 50)).mean(1) > threshold).mean()
+    assert called == pytest.approx(fpr, abs=4 * np.sqrt(fpr / 2000) + 0.005)
+
+
+def test_set_threshold_counts():
+    means = two_sample.set_threshold(np.arange(10.0), 1, 0.1, 1000, np.random.default_rng(0))
+    assert means in (8.0, 9.0)
+    assert two_sample.set_threshold(np.ones(10), 5, 0.5, 10, np.random.default_rng(0)) == 1.0
+
+
+def test_representations_are_what_they_are_called():
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(7, 4)), rng.integers(0, 4, 7)
+    found = two_sample.representations(logits, labels, rng.normal(size=(7, 9)), rng.normal(size=7))
+    assert list(found) == [
+        "last",
+        "second_to_last",
+        "confidence",
+        "loss",
+        "entropy",
+        "likelihood_ratio",
+    ]
+    np.testing.assert_allclose(found["confidence"].sum(1), 1)
+    np.testing.assert_allclose(
+        found["loss"][:, 0], -np.log(found["confidence"][np.arange(7), labels])
+    )
+    np.testing.assert_allclose(found["entropy"][:, 0], signals.entropy(logits))
+
+
+def test_layers_of_a_network_by_name():
+    torch.manual_seed(0)
+    layers = (
+        torch.nn.Conv2d(1, 2, 3),
+        torch.nn.BatchNorm2d(2),
+        torch.nn.Flatten(),
+        torch.nn.Linear(2, 3),
+    )
+    net = torch.nn.Sequential(*layers).train()
+    before = net[1].running_mean.clone()
+    x = torch.randn(5, 1, 3, 3)
+    found = two_sample.layer_outputs(net, x, ["0", "3"], batch=2)
+    assert net.training and torch.equal(before, net[1].running_mean)  # evaluation mode, and back
+    with torch.no_grad():
+        np.testing.assert_allclose(found["0"], net[0](x).flatten(1), atol=1e-6)
+        np.testing.assert_allclose(found["3"], net.eval()(x), atol=1e-6)
+
+
+NET = torch.nn.Sequential(torch.nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (
+            lambda: two_sample.optimized_kernel_test(*[np.ones((5, 2))] * 4),
+            "x_train, y_train: given records that are all",
+        ),
+        (
+            lambda: two_sample.optimized_kernel_test([[0.0]], [[1.0]], [[0.0]], [[1.0]]),
+            "y_train: given 1 records",
+        ),
+        (
+            lambda: two_sample.mean_embedding_test(*halves(0, 20)[:3], np.zeros((6, 2))),
+            "y: given 6 records against 20",
+        ),
+        (lambda: two_sample.classifier_test(*halves(0, 20), kind="votes"), "kind: given 'votes'"),
+        (lambda: two_sample.mean_test([1.0], [1.0, 2.0]), "x: given 1 numbers"),
+        (lambda: two_sample.mean_test([1.0, np.nan], [1.0, 2.0]), "x: "),
+        (lambda: two_sample.mean_test([1.0, 2.0], [1.0, 2.0], "less"), "alternative: given 'less'"),
+        (
+            lambda: two_sample.t_test([1.0, 1.0], [1.0, 1.0]),
+            "x, y: given numbers that are all the same",
+        ),
+        (lambda: two_sample.set_threshold(np.ones(5), 6), "size: given 6"),
+        (lambda: two_sample.set_threshold(np.ones(5), 2, 0.001, 10), "fpr: given 0.001"),
+        (
+            lambda: two_sample.representations(np.eye(3), [0, 1, 2], np.ones((2, 2))),
+            "second_to_last: given 2 records",
+        ),
+        (lambda: two_sample.layer_outputs(NET, np.zeros((2, 2)), ["9"]), "layers: given '9'"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
