@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from mia_lib import checks, models, progress, results
+from mia_lib import checks, models, progress, reseed, results
 from mia_lib.generative import gan as gans
 from mia_lib.generative.networks import NETWORKS, Networks
 
@@ -57,7 +57,7 @@ class Run:
         if rng is None and self.folder is not None and (self.folder / "manifest.json").exists():
             self.seed = json.loads((self.folder / "manifest.json").read_text())["seed"]
         else:
-            self.seed = int(checks.generator(rng).integers(2**62))
+            self.seed = reseed.seed(int(checks.generator(rng).integers(2**62)))
         self.data_hash = results.hash_arrays(x)
         self.x = torch.from_numpy(2 * x - 1).to(self.device)
         self.draws = torch.Generator(self.device).manual_seed(self.seed)

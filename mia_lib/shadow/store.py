@@ -1,11 +1,11 @@
 """A folder that holds the shadow models: masks, weights and outputs, each chunk with its checksum.
 
 ```
-manifest.json       everything that the numbers depend on
+manifest.json       everything that the numbers depend on, and the machine that began the store
 masks.npy           (S, n) bool
 logits.npy          (S, Q, n, K) float32
 models/NNNN.npz     state of one chunk, named after its first model
-done/NNNN.json      checksums, written last: a chunk without it has not been trained
+done/NNNN.json      checksums and the machine, written last: a chunk without it has not been trained
 ```
 
 A file is written under a temporary name and moved into place, so at every moment each is either
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mia_lib import checks
+from mia_lib import checks, machine, reseed
 
 try:
     import fcntl
@@ -266,12 +266,18 @@ def locked(path):
 def begin(path, manifest, masks):
     """Write the manifest of a new store, or compare it with the one that is there.
 
+    What `mia_lib.machine` says is added to `manifest`, and a shift of the seeds where there is one.
+    Another machine is no reason to refuse a store: `finished_elsewhere` says so in one line.
+
     Raises
     ------
     ValueError
         If anything that the numbers depend on differs; nothing is touched.
     """
     file = path / "manifest.json"
+    if reseed.shift():
+        manifest["reseed"] = reseed.shift()
+    manifest["machine"] = machine.instructions()
     if not file.exists():
         if (path / "logits.npy").exists() or any((path / "done").glob("*.json")):
             checks.fail(
@@ -287,6 +293,8 @@ def begin(path, manifest, masks):
     except ValueError:
         checks.fail("store", f"{file}, which is damaged", "another folder")
     new = json.loads(json.dumps(manifest))
+    manifest["machine"] = old.pop("machine", None)  # a store of an older version names none
+    del new["machine"]
     changes = [f"{name}: {was} -> {now}" for name, was, now in _differences(old, new)]
     if changes:
         checks.fail(
@@ -334,6 +342,7 @@ def open_logits(path, shape):
 def finish(path, chunk, state, logits, shape):
     """Write one chunk: weights, outputs, and last the checksums that make it count."""
     record = {"models": [chunk.start, chunk.stop], "logits": array_hash(logits), "weights": None}
+    record["machine"] = machine.instructions()
     if state is not None:
         file = weights_file(path, chunk)
         write_atomically(file, lambda stream: np.savez(stream, **state))
@@ -375,7 +384,26 @@ def missing(path, all_chunks, n_models, n_queries, n_examples):
             warnings.warn(f"{fault}; {names} are trained again", stacklevel=3)
             done_file(path, chunk).unlink()
             todo.append(chunk)
+    elsewhere = finished_elsewhere(path, [chunk for chunk in finished if chunk not in todo])
+    if elsewhere:
+        warnings.warn(f"{path}: {elsewhere}", stacklevel=3)
     return sorted(todo, key=lambda chunk: chunk.start)
+
+
+def finished_elsewhere(path, finished):
+    """Which finished models another machine has trained, and what differs there, in words; empty
+    where none or nothing is known.
+    """
+    found = {}
+    for chunk in finished:
+        there = json.loads(done_file(path, chunk).read_text()).get("machine")
+        found.setdefault(machine.differences(there), []).append(chunk)
+    return "; ".join(
+        f"{sum(map(len, some))} models were trained with other instructions ({what}), and their "
+        f"numbers are not those of this processor to the last bit"
+        for what, some in found.items()
+        if what
+    )
 
 
 def _fault(path, chunk, outputs):
