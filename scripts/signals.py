@@ -35,6 +35,7 @@ SEED = 20_261_122
 BLOCK = 16
 N_TRAIN = 50_000
 ROWS = {"cifar10": 4_000, "cifar100": 1_000}  # training images whose logits are kept
+LOGIT_BLOCKS = {"cifar10": 4, "cifar100": 2}  # blocks whose logits travel
 AIRBENCH = {
     "model": "speednet",
     "options": {"widths": [64, 128, 256]},
@@ -80,6 +81,28 @@ def masks(block, n):
     """
     inside = shadow.half_masks(BLOCK, N_TRAIN, np.random.default_rng([SEED, block]))
     return np.concatenate([inside, np.zeros((BLOCK, n - N_TRAIN), bool)], axis=1)
+
+
+def first_equal(x):
+    """For every row the first one that is equal to it in every number, or -1, (n,) int32."""
+    _, first, group = np.unique(
+        x.reshape(len(x), -1), axis=0, return_index=True, return_inverse=True
+    )
+    same = first[group.ravel()]
+    return np.where(same < np.arange(len(x)), same, -1).astype(np.int32)
+
+
+def about(name, dataset):
+    """What holds for all models: labels, which images are copies, whose logits are kept."""
+    approximate = np.zeros(N_TRAIN, bool)
+    listed = np.asarray(dataset.extra.get("approximate", []), int)
+    approximate[listed[listed < N_TRAIN]] = True
+    return {
+        "labels": np.asarray(dataset.y[:N_TRAIN], np.uint8),
+        "approximate": approximate,
+        "duplicate_of": first_equal(np.asarray(dataset.x[:N_TRAIN])),
+        "rows": kept_rows(name),
+    }
 
 
 def part_file(folder, name, block, model):
@@ -135,18 +158,17 @@ def merge(folder, name, block):
     """Sixteen parts become one file."""
     parts = [dict(np.load(part_file(folder, name, block, model))) for model in range(BLOCK)]
     together = {key: np.stack([part[key] for part in parts]) for key in parts[0]}
-    inside = masks(block, N_TRAIN)
-    write(
-        block_file(folder, name, block),
-        phi=together["phi"][:, 0],
-        phi_mirror=together["phi"][:, 1],
-        logits=together["logits"],
-        rows=kept_rows(name),
-        member=np.packbits(inside, axis=1),
-        train_accuracy=together["train_accuracy"],
-        test_accuracy=together["test_accuracy"],
-        provenance=np.array([str(text) for text in together["provenance"]]),
-    )
+    arrays = {
+        "phi": together["phi"][:, 0],
+        "phi_mirror": together["phi"][:, 1],
+        "member": np.packbits(masks(block, N_TRAIN), axis=1),
+        "train_accuracy": together["train_accuracy"],
+        "test_accuracy": together["test_accuracy"],
+        "provenance": np.array([str(text) for text in together["provenance"]]),
+    }
+    if block < LOGIT_BLOCKS[name]:
+        arrays["logits"] = together["logits"]
+    write(block_file(folder, name, block), **arrays)
 
 
 def main(arguments=None):
@@ -164,6 +186,8 @@ def main(arguments=None):
         print("no bfloat16 units here: float32, which takes two to three times as long", flush=True)
     dataset = data.load(given.name)
     x, y = np.asarray(dataset.x), np.asarray(dataset.y)
+    if not (given.to / f"{given.name}.npz").exists():
+        write(given.to / f"{given.name}.npz", **about(given.name, dataset))
     commit = subprocess.run(
         ["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True
     ).stdout.strip()

@@ -100,7 +100,7 @@ def signals(name, n_models=None, folder=None):
     >>> signals("mnist")
     Traceback (most recent call last):
     ...
-    ValueError: name: given 'mnist', expected 'cifar10' or 'cifar100'
+    ValueError: name: given 'mnist', expected one of 'cifar10', 'cifar100'
     """
     checks.choice("name", name, NAMES)
     folder = FOLDER if folder is None else Path(folder)
@@ -111,7 +111,9 @@ def signals(name, n_models=None, folder=None):
             f"notebooks/signals, or from scripts/signals.py {name}, which trains the models"
         )
     stored = BLOCK * len(files)
-    wanted = stored if n_models is None else checks.integer("n_models", n_models, BLOCK, stored)
+    wanted = (
+        stored if n_models is None else checks.integer("n_models", n_models, BLOCK, high=stored)
+    )
     if wanted % BLOCK:
         checks.fail("n_models", str(n_models), f"a multiple of {BLOCK}, whole blocks of models")
     known = _read(about)
@@ -152,7 +154,9 @@ def _block(file, n):
     block = _read(file)
     missing = [key for key in _EACH if key not in block]
     if missing:
-        checks.fail("signals", f"{file} without {', '.join(missing)}", "a file of scripts/signals.py")
+        checks.fail(
+            "signals", f"{file} without {', '.join(missing)}", "a file of scripts/signals.py"
+        )
     member = np.unpackbits(block["member"], axis=1, count=n).astype(bool)
     if block["phi"].shape != (BLOCK, n) or member.shape != (BLOCK, n):
         checks.fail("signals", f"{file} of shape {block['phi'].shape}", f"({BLOCK}, {n})")
