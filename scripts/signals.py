@@ -52,9 +52,9 @@ AIRBENCH = {
     "augment": "weak",
     "dtype": "bfloat16",
 }
-# Chosen by pilots of one model each on 25,000 images, members / test images: batches of 500, rate 1.5,
-# 16 epochs 97.2 / 90.1 %, 24 epochs 99.7 / 90.2 %; batches of 250, rate 1, 16 epochs 97.1 / 90.3 %;
-# widths 32-96-128, 24 epochs 95.9 / 89.2 %. Label smoothing would pin the signal that is read.
+# Chosen by pilots of one model each on 25,000 images, members / test images: batches of 500, rate
+# 1.5, 16 epochs 97.2 / 90.1 %, 24 epochs 99.7 / 90.2 %; batches of 250, rate 1, 16 epochs 97.1 /
+# 90.3 %; widths 32-96-128, 24 epochs 95.9 / 89.2 %. Label smoothing would pin what is read.
 RECIPES = {"cifar10": {**AIRBENCH, "n_classes": 10, "epochs": 24}}
 
 
