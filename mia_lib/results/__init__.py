@@ -10,6 +10,7 @@ all.
 
 from mia_lib.results.display import table
 from mia_lib.results.hashes import hash_arrays, hash_code
+from mia_lib.results.papers import paper
 from mia_lib.results.record import SCHEMA, check, find, largest, read, recorded, row, write
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "hash_arrays",
     "hash_code",
     "largest",
+    "paper",
     "read",
     "recorded",
     "row",
