@@ -175,8 +175,8 @@ DRAWN_OF_MACE_AND_HR_MMD = {
     ("hr-mmd", "Figure 3", "power to exceed", "level"): 0.05,
     ("hr-mmd", "text", "size of S_non", "value"): 5000,
     ("mace-v2", "Figure 6", "(c)", "epsilon"): 10,
-    ("mace-v1", "text", "MNIST, discriminator, units, layer 3", "value"): 256,
-    ("mace-v2", "text", "CIFAR-10, generator, Conv2DTranspose 2, kernel size", "value"): 4,
+    ("hr-mmd", "Figure 13", "(g)", "alpha"): 0.05,
+    ("hr-mmd", "Figure 13", "(c)", "set size"): 300,
 }
 
 
