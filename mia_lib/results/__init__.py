@@ -5,7 +5,7 @@ A record names the notebook, data set, scale, parameters, seed, hashes of data a
 device, date and seconds, and has rows {id, what, paper, where, value, low, high, n, note}. A value
 of null means "not measured". Pages read the records in notebooks/results and never type a number.
 Every experiment notebook writes one, such as notebooks/lira.ipynb; book/records.ipynb shows them
-all.
+all. What a paper reports is read by `paper` from the files in book/papers, and not typed either.
 """
 
 from mia_lib.results.display import table

@@ -39,7 +39,7 @@ def paper(paper, table, row, column):
 
     Notes
     -----
-    Used in book/lira.ipynb.
+    Used in book/lira.ipynb, book/metric_attacks.ipynb and book/defenses.ipynb.
 
     Examples
     --------
