@@ -62,7 +62,7 @@ def each(train_one, predict):
     return Each(train_one, predict)
 
 
-def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=None, window=None):
+def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, *, chunk=None, window=None):
     """Train S shadow models, or those of them that the store does not hold yet.
 
     Parameters
@@ -135,7 +135,7 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
             "a callable with a method logits(state, x), such as train.Classifier or shadow.each",
         )
     x = _checked_inputs(x)
-    y = checks.labels("y", y, len(x), getattr(fit, "n_classes", None))
+    y = checks.labels("y", y, len(x), n_classes=getattr(fit, "n_classes", None))
     masks = checks.boolean_array("masks", masks, ndim=2)
     if masks.shape[1] != len(x) or len(masks) == 0:
         checks.fail("masks", f"shape {masks.shape}", f"shape (S, {len(x)}) with S of at least 1")
@@ -191,7 +191,7 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
             for c, (state, logits) in _results(tasks, executor, window):
                 stores.finish(path, c, state, logits, (len(masks), *logits.shape[1:]))
                 bar.update(len(c))
-    return stores.Store(path, manifest, masks, x, y)
+    return stores.Store(path, manifest, masks, x=x, y=y)
 
 
 def _checked_inputs(x):
