@@ -204,7 +204,7 @@ def clopper_pearson(successes, trials, delta=0.05):
     )
 
 
-def bootstrap(statistic, n_groups, delta=0.05, n_resamples=1000, rng=None, block=100):
+def bootstrap(statistic, n_groups, delta=0.05, *, n_resamples=1000, rng=None, block=100):
     """Percentile bootstrap interval that draws whole groups with replacement.
 
     Parameters
@@ -272,7 +272,7 @@ def bootstrap(statistic, n_groups, delta=0.05, n_resamples=1000, rng=None, block
     return Estimate(float(value), float(low), float(high))
 
 
-def mcdiarmid(n_member, n_nonmember, prior=0.5, delta=0.05):
+def mcdiarmid(n_member, n_nonmember, prior=0.5, *, delta=0.05):
     """Half-width of McDiarmid's interval for an estimated advantage about its expectation.
 
     Parameters

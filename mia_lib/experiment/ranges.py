@@ -50,7 +50,7 @@ def whole(low=None, high=None, *, multiple_of=1, or_zero=False):
         bounds = bounds if high is None else f" from {low} to {high}"
         parts = f" and a multiple of {multiple_of}" if multiple_of > 1 else ""
         try:
-            fits = checks.integer(name, value, low, high) % multiple_of == 0
+            fits = checks.integer(name, value, low, high=high) % multiple_of == 0
         except ValueError:
             fits = False
         if not fits:
@@ -97,7 +97,7 @@ def number(interval):
     opened = {"open_low": left == "(", "open_high": right == ")" and np.isfinite(high)}
 
     def check(name, value):
-        checks.number(name, value, low, high, **opened)
+        checks.number(name, value, low, high=high, **opened)
         return value
 
     return check
@@ -224,7 +224,7 @@ def share(name, value):
     >>> share("delta", 0.05)
     0.05
     """
-    checks.number(name, value, 0, 1, open_low=True, open_high=True)
+    checks.number(name, value, 0, high=1, open_low=True, open_high=True)
     return value
 
 

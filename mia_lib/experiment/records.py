@@ -149,7 +149,7 @@ def subsets(count, size, pool, n, rng):
     >>> subsets(3, 2, np.arange(4), 5, np.random.default_rng(0)).sum(axis=1)
     array([2, 2, 2])
     """
-    checks.integer("size", size, 1, len(pool))
+    checks.integer("size", size, 1, high=len(pool))
     masks = np.zeros((count, n), bool)
     for mask in masks:
         mask[rng.choice(pool, size, replace=False)] = True
@@ -182,7 +182,7 @@ def noisy_labels(y, share, n_classes, rng):
     >>> noisy_labels(np.zeros(4, int), 1.0, 2, np.random.default_rng(0))
     array([1, 1, 1, 1])
     """
-    checks.number("share", share, 0, 1)
+    checks.number("share", share, 0, high=1)
     checks.integer("n_classes", n_classes, 2)
     wrong = rng.random(len(y)) < share
     return np.where(wrong, (y + rng.integers(1, n_classes, len(y))) % n_classes, y)

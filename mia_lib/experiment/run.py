@@ -140,7 +140,7 @@ class Run:
         assert recipe.torch_device
         return recipe
 
-    def keep(self, id, what, found, note="", *, n=None, paper=None, where=None):
+    def keep(self, id, what, found, *, note="", n=None, paper=None, where=None):
         """Keep a figure of one seed; called once for each.
 
         Parameters

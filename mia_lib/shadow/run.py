@@ -64,7 +64,7 @@ def each(train_one, predict):
 
 
 def train(
-    fit, x, y, masks, store=None, queries=None, executor=None, seed=0, chunk=None, window=None
+    fit, x, y, masks, store=None, queries=None, executor=None, seed=0, *, chunk=None, window=None
 ):
     """Train S shadow models, or those of them that the store does not hold yet.
 
@@ -139,7 +139,7 @@ def train(
             "a callable with a method logits(state, x), such as train.Classifier or shadow.each",
         )
     x = _checked_inputs(x)
-    y = checks.labels("y", y, len(x), getattr(fit, "n_classes", None))
+    y = checks.labels("y", y, len(x), n_classes=getattr(fit, "n_classes", None))
     masks = checks.boolean_array("masks", masks, ndim=2)
     if masks.shape[1] != len(x) or len(masks) == 0:
         checks.fail("masks", f"shape {masks.shape}", f"shape (S, {len(x)}) with S of at least 1")
@@ -195,7 +195,7 @@ def train(
             for c, ((state, logits), seconds) in _results(tasks, executor, window):
                 stores.finish(path, c, state, logits, (len(masks), *logits.shape[1:]), seconds)
                 bar.update(len(c))
-    return stores.Store(path, manifest, masks, x, y)
+    return stores.Store(path, manifest, masks, x=x, y=y)
 
 
 def _checked_inputs(x):

@@ -53,7 +53,7 @@ class Store:
     Taught in book/lira.ipynb.
     """
 
-    def __init__(self, path, manifest, masks, x=None, y=None):
+    def __init__(self, path, manifest, masks, *, x=None, y=None):
         self.path, self.manifest, self.masks = Path(path), manifest, masks
         self._x, self._y = x, y
 
@@ -92,7 +92,7 @@ class Store:
         s : int
             Which model, 0 ... S - 1.
         """
-        s = checks.integer("s", s, 0, len(self.masks) - 1)
+        s = checks.integer("s", s, 0, high=len(self.masks) - 1)
         chunk = next(chunk for chunk in self._chunks() if s in chunk)
         return {name: array[s - chunk.start] for name, array in self._state(chunk).items()}
 
@@ -183,7 +183,7 @@ def load(path, x=None, y=None):
         for name, array in (("x", x), ("y", y)):
             if array_hash(array) != manifest[name]:
                 checks.fail(name, "other data", "the data that the models were trained on")
-    return Store(path, manifest, masks, x, y)
+    return Store(path, manifest, masks, x=x, y=y)
 
 
 def model_seed(seed, s):

@@ -80,7 +80,7 @@ def test_what_is_kept_is_read_and_shown_over_seeds():
     run = checked(n_seeds=3)
     for value in (0.1, 0.2, 0.3):
         run.keep("L1", "a rate", Estimate(value, 0.0, 1.0))
-        run.keep("L1", "a number", value, "how it is made")
+        run.keep("L1", "a number", value, note="how it is made")
     assert run.figure("a rate") == experiment.over_seeds([0.1, 0.2, 0.3], 0.1)
     assert run.shown("a n").loc["a number", "ours"] == f"{run.figure('a number'):.3f}"
     assert list(run.shown().index) == ["a rate", "a number"]
@@ -90,10 +90,10 @@ def test_what_is_kept_is_read_and_shown_over_seeds():
 
 def test_rows_of_one_seed():
     run = checked()
-    run.keep("L1", "a rate", Estimate(0.1, 0.0, 1.0), "a word", paper=0.2, where="Table I")
+    run.keep("L1", "a rate", Estimate(0.1, 0.0, 1.0), note="a word", paper=0.2, where="Table I")
     run.keep("L1", "a number", 0.5)
     run.keep("L2", "one of its own", 0.5, n=3)
-    run.keep("L2", "not measured", None, "no time")
+    run.keep("L2", "not measured", None, note="no time")
     first, second, third, last = run.rows(40, "records")
     wanted = {"id": "L1", "value": 0.1, "low": 0.0, "high": 1.0, "n": 40, "paper": 0.2}
     assert first.items() >= (wanted | {"where": "Table I"}).items()
@@ -107,7 +107,7 @@ def test_rows_of_several_seeds():
     run = checked(n_seeds=2)
     run.keep("L1", "the same for all", 0.5)
     for value in (0.1, 0.3):
-        run.keep("L1", "a rate", value, "a word")
+        run.keep("L1", "a rate", value, note="a word")
     same, rate = run.rows(40, "records")
     assert (same["n"], same["low"], same["note"]) == (None, None, "")
     assert (rate["n"], rate["value"]) == (2, pytest.approx(0.2)) and rate["low"] < 0.1
