@@ -21,7 +21,7 @@ def fail(name, given, expected):
     raise ValueError(f"{name}: given {given}, expected {expected}")
 
 
-def number(name, value, low=-np.inf, high=np.inf, *, open_low=False, open_high=False):
+def number(name, value, low=-np.inf, *, high=np.inf, open_low=False, open_high=False):
     """A finite real number in [low, high] (or the open interval), as a float.
 
     Examples
@@ -41,7 +41,7 @@ def number(name, value, low=-np.inf, high=np.inf, *, open_low=False, open_high=F
     return float(value)
 
 
-def integer(name, value, low=None, high=None):
+def integer(name, value, low=None, *, high=None):
     """A whole number in [low, high], as an int.
 
     Examples
@@ -67,12 +67,12 @@ def widths(name, value):
 
 def prior(value, name="prior"):
     """Pr(member), strictly between 0 and 1."""
-    return number(name, value, 0, 1, open_low=True, open_high=True)
+    return number(name, value, 0, high=1, open_low=True, open_high=True)
 
 
 def delta(value, name="delta"):
     """An error probability, strictly between 0 and 1."""
-    return number(name, value, 0, 1, open_low=True, open_high=True)
+    return number(name, value, 0, high=1, open_low=True, open_high=True)
 
 
 def choice(name, value, options):
@@ -154,7 +154,7 @@ def boolean_array(name, value, *, shape=None, ndim=None):
     return array
 
 
-def labels(name, value, n, n_classes=None):
+def labels(name, value, n, *, n_classes=None):
     """Class labels, whole numbers 0 ... n_classes - 1, shape (n,), as int64."""
     array = np.asarray(value)
     if array.shape != (n,):

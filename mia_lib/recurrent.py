@@ -111,7 +111,7 @@ class LstmClassifier:
             without members.
         """
         x = _tokens(self, x, padded=True)
-        y = torch.from_numpy(checks.labels("y", y, len(x), self.n_classes)).to(x.device)
+        y = torch.from_numpy(checks.labels("y", y, len(x), n_classes=self.n_classes)).to(x.device)
         return _train(
             self, x, members, rngs, lambda net, i: nn.functional.cross_entropy(net(x[i]), y[i])
         )

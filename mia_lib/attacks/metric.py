@@ -103,7 +103,7 @@ def metric_scores(logits, labels):
 
 
 def threshold_attack(
-    target_score, target_labels, shadow_score, shadow_labels, shadow_member, per_class=True
+    target_score, target_labels, shadow_score, shadow_labels, shadow_member, *, per_class=True
 ):
     """Learn thresholds on shadow data and apply them to the target's.
 
@@ -174,7 +174,7 @@ def require_classes(target_labels, shadow_labels):
 
 
 def metric_attacks(
-    target_logits, target_labels, shadow_logits, shadow_labels, shadow_member, per_class=True
+    target_logits, target_labels, shadow_logits, shadow_labels, shadow_member, *, per_class=True
 ):
     """All four metric attacks at once.
 
@@ -304,5 +304,5 @@ def correctness_accuracy(train_accuracy, test_accuracy):
     >>> correctness_accuracy(1.0, 0.626)
     0.687
     """
-    train_accuracy = checks.number("train_accuracy", train_accuracy, 0, 1)
-    return (train_accuracy + 1 - checks.number("test_accuracy", test_accuracy, 0, 1)) / 2
+    train_accuracy = checks.number("train_accuracy", train_accuracy, 0, high=1)
+    return (train_accuracy + 1 - checks.number("test_accuracy", test_accuracy, 0, high=1)) / 2

@@ -15,7 +15,7 @@ HELD_OUT, EVERY = (
 
 
 def quantile_regression(
-    signals, member, features, level=0.99, hidden=32, steps=500, folds=2, rng=None
+    signals, member, features, *, level=0.99, hidden=32, steps=500, folds=2, rng=None
 ):
     """Signal minus the predicted quantile of non-members with such features.
 
@@ -77,9 +77,9 @@ def quantile_regression(
     model_checks.bounded("signals", signals)
     member = checks.boolean_array("member", member, shape=signals.shape)
     features = checks.real_array("features", features, shape=(signals.shape[1], None))
-    level = checks.number("level", level, 0, 1, open_low=True, open_high=True)
+    level = checks.number("level", level, 0, high=1, open_low=True, open_high=True)
     hidden, steps = checks.integer("hidden", hidden, 0), checks.integer("steps", steps, 1)
-    folds = checks.integer("folds", folds, 2, signals.shape[1])
+    folds = checks.integer("folds", folds, 2, high=signals.shape[1])
     rng = checks.generator(rng)
     spread = features.std(axis=0)
     features = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1)

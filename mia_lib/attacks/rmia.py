@@ -10,7 +10,7 @@ from mia_lib.attacks import inputs
 LOG_ZERO = np.log(1e-45)  # what the logarithm of probability 0 counts as, as in `mia_lib.signals`
 
 
-def rmia(target, shadow, shadow_member, gamma=2.0, slope=None):
+def rmia(target, shadow, shadow_member, *, gamma=2.0, slope=None):
     """Share of the other examples that this one beats by a factor of gamma.
 
     Zarifzadeh et al. 2024: the ratio of an example is p(x | model) / p(x), where p(x) averages over
@@ -78,7 +78,7 @@ rmia.every_target = _every_target
 
 def _options(gamma, slope):
     gamma = checks.number("gamma", gamma, 1)
-    return gamma, slope if slope is None else checks.number("slope", slope, 0, 1)
+    return gamma, slope if slope is None else checks.number("slope", slope, 0, high=1)
 
 
 def _log_probabilities(name, values):

@@ -47,7 +47,7 @@ def neighbours(features, radius):
     array([1, 1, 0])
     """
     features = checks.real_array("features", features, 2)
-    radius = checks.number("radius", radius, 0, 2)
+    radius = checks.number("radius", radius, 0, high=2)
     if not features.any(axis=1).all():
         checks.fail(
             "features",
@@ -63,7 +63,7 @@ def neighbours(features, radius):
     return np.concatenate(list(close)) - 1
 
 
-def outlier_tail(target, shadow, shadow_member, vulnerable=None):
+def outlier_tail(target, shadow, shadow_member, *, vulnerable=None):
     """Minus the logarithm of the chance that an OUT model answers at least as well as the target.
 
     Long et al. 2020: a one-sided test for each example against models that were not trained on it.

@@ -15,7 +15,7 @@ BATCH = 4096
 
 
 def observe(
-    predict, x, y, member, fit=None, n_shadow=16, columns=None, assignment="given", rng=None
+    predict, x, y, member, *, fit=None, n_shadow=16, columns=None, assignment="given", rng=None
 ):
     """Ask a model about records, and, if a way to train is given, shadow models too.
 

@@ -93,7 +93,7 @@ def dp_advantage_ceiling(epsilon, delta=0.0, prior=0.5):
     0.462 0.800
     """
     epsilon = _epsilons(epsilon)
-    delta = checks.number("delta", delta, 0, 1)
+    delta = checks.number("delta", delta, 0, high=1)
     p = checks.prior(prior)
     rare, odds = min(p, 1 - p), max(p, 1 - p) / min(p, 1 - p)
     # (e^eps - g) / (e^eps + 1) without overflow.
@@ -138,7 +138,7 @@ def dp_epsilon(advantage, delta=0.0, prior=0.5):
     1.000 2.197
     """
     advantage = checks.real_array("advantage", advantage)
-    delta = checks.number("delta", delta, 0, 1, open_high=True)
+    delta = checks.number("delta", delta, 0, high=1, open_high=True)
     p = checks.prior(prior)
     rare, odds = min(p, 1 - p), max(p, 1 - p) / min(p, 1 - p)
     least = abs(1 - 2 * p) + 2 * rare * delta
@@ -154,7 +154,7 @@ def dp_epsilon(advantage, delta=0.0, prior=0.5):
 
 
 def epsilon_lower_bound(
-    true_positives, positives, false_positives, negatives, dp_delta=0.0, delta=0.05
+    true_positives, positives, false_positives, negatives, *, dp_delta=0.0, delta=0.05
 ):
     """A lower confidence bound of epsilon from many trained models.
 
@@ -195,9 +195,9 @@ def epsilon_lower_bound(
         checks.integer("positives", positives, 1),
         checks.integer("negatives", negatives, 1),
     )
-    true_positives = checks.integer("true_positives", true_positives, 0, positives)
-    false_positives = checks.integer("false_positives", false_positives, 0, negatives)
-    dp_delta = checks.number("dp_delta", dp_delta, 0, 1, open_high=True)
+    true_positives = checks.integer("true_positives", true_positives, 0, high=positives)
+    false_positives = checks.integer("false_positives", false_positives, 0, high=negatives)
+    dp_delta = checks.number("dp_delta", dp_delta, 0, high=1, open_high=True)
     delta = checks.delta(delta)
     reached = (
         float(intervals.clopper_pearson_lower(true_positives, positives, delta / 2)) - dp_delta
@@ -242,6 +242,6 @@ def epsilon_lower_bound_one_run(correct, guesses, delta=0.05):
     (5.81, 0.0)
     """
     guesses = checks.integer("guesses", guesses, 1)
-    correct = checks.integer("correct", correct, 0, guesses)
+    correct = checks.integer("correct", correct, 0, high=guesses)
     share = float(intervals.clopper_pearson_lower(correct, guesses, checks.delta(delta)))
     return max(0.0, float(special.logit(share)))

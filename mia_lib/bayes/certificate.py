@@ -97,7 +97,14 @@ class Certificate(NamedTuple):
 
 
 def certificate(
-    member_signal, nonmember_signal, prior=0.5, bins=100, delta=0.05, n_permutations=999, rng=None
+    member_signal,
+    nonmember_signal,
+    prior=0.5,
+    *,
+    bins=100,
+    delta=0.05,
+    n_permutations=999,
+    rng=None,
 ):
     """All that this package can say about a binned query.
 
@@ -142,13 +149,15 @@ def certificate(
     return Certificate(
         query.advantage(delta),
         sign_split_advantage(member_signal, nonmember_signal, prior, bins, delta, rng),
-        permutation_p_value(member_signal, nonmember_signal, 0.5, bins, n_permutations, rng),
+        permutation_p_value(
+            member_signal, nonmember_signal, 0.5, bins=bins, n_permutations=n_permutations, rng=rng
+        ),
         membership_privacy(query, delta),
         common.trivial_advantage(query.prior),
     )
 
 
-def compare_queries(signals, prior=0.5, bins=100, delta=0.05, n_permutations=999, rng=None):
+def compare_queries(signals, prior=0.5, bins=100, *, delta=0.05, n_permutations=999, rng=None):
     """Certificates of several queries, or of one query to several models, whose intervals hold
     together.
 
@@ -205,7 +214,12 @@ def compare_queries(signals, prior=0.5, bins=100, delta=0.05, n_permutations=999
     each = checks.delta(delta) / len(signals)
     return {
         name: certificate(
-            *pair, prior, bins[name] if isinstance(bins, dict) else bins, each, n_permutations, rng
+            *pair,
+            prior,
+            bins=bins[name] if isinstance(bins, dict) else bins,
+            delta=each,
+            n_permutations=n_permutations,
+            rng=rng,
         )
         for name, pair in signals.items()
     }

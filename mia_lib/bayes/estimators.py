@@ -121,7 +121,7 @@ def sign_split_advantage(
 
 
 def permuted_advantages(
-    member_signal, nonmember_signal, prior=0.5, bins=100, n_permutations=999, rng=None
+    member_signal, nonmember_signal, prior=0.5, *, bins=100, n_permutations=999, rng=None
 ):
     """W_N when the labels are dealt out anew: what it is worth where nothing leaks.
 
@@ -167,7 +167,7 @@ def permuted_advantages(
 
 
 def permutation_p_value(
-    member_signal, nonmember_signal, prior=0.5, bins=100, n_permutations=999, rng=None
+    member_signal, nonmember_signal, prior=0.5, *, bins=100, n_permutations=999, rng=None
 ):
     """Permutation test of "the binned query is distributed alike for members and non-members" by
     W_N.

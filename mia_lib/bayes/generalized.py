@@ -13,7 +13,7 @@ from mia_lib.bayes.individual import check_metric
 from mia_lib.intervals import Estimate
 
 
-def optimal_threshold(metric, posterior, member_mass, nonmember_mass, prior=0.5):
+def optimal_threshold(metric, posterior, member_mass, nonmember_mass, *, prior=0.5):
     """The threshold on the posterior that maximises a metric of the confusion fractions, by trying
     every cut.
 
@@ -167,7 +167,7 @@ def generalized_advantage(
             np.repeat([1.0, 0.0], [part.size for part in posteriors]),
             np.repeat([0.0, 1.0], [part.size for part in posteriors]),
         ]
-        threshold, _ = optimal_threshold(metric, np.concatenate(posteriors), *masses, p)
+        threshold, _ = optimal_threshold(metric, np.concatenate(posteriors), *masses, prior=p)
 
     trials = [len(member[-1]), len(nonmember[-1])]
     called = [
@@ -194,7 +194,7 @@ def generalized_advantage(
     return Estimate(value, max(low, least), high)
 
 
-def heuristic_advantage(metric, member_score, nonmember_score, prior=0.5):
+def heuristic_advantage(metric, member_score, nonmember_score, *, prior=0.5):
     """The metric of the heuristic adversary that calls the highest scores members, a share p of the
     population.
 

@@ -352,7 +352,7 @@ class Histogram:
         >>> print(Histogram(rng.random(5000), rng.random(5000) ** 2, bins=20).advantage())
         0.244 [0.173, 0.271]
         """
-        t = intervals.mcdiarmid(self.n_member, self.n_nonmember, self.prior, delta)
+        t = intervals.mcdiarmid(self.n_member, self.n_nonmember, self.prior, delta=delta)
         p = self.prior
         value = np.abs(
             p * self.member_count / self.n_member

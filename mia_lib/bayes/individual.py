@@ -145,7 +145,7 @@ def generalized_risk_interval(metric, p_low, p_high, q_low, q_high, prior, thres
     return low.reshape(shape), high.reshape(shape)
 
 
-def average_risk_interval(metric, query, member_signal, nonmember_signal, threshold, delta=0.05):
+def average_risk_interval(metric, query, member_signal, nonmember_signal, threshold, *, delta=0.05):
     """The individual risk and its limits, averaged over examples: v2's interval of the generalized
     advantage.
 

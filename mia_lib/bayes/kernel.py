@@ -288,8 +288,8 @@ class KernelDensity:
             delta *= 0.9
         value = min(max(value, least), 1.0)
         bias = self._bias_bound(delta / 4)
-        low = value - intervals.mcdiarmid(n1, n2, p, delta / 2) - bias - slack
-        high = value + intervals.mcdiarmid(n1, n2, p, delta) + slack
+        low = value - intervals.mcdiarmid(n1, n2, p, delta=delta / 2) - bias - slack
+        high = value + intervals.mcdiarmid(n1, n2, p, delta=delta) + slack
         return Estimate(value, max(low, least), min(high, 1.0))
 
     def _scale(self):

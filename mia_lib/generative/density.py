@@ -11,7 +11,7 @@ from mia_lib import checks
 from mia_lib.generative import inputs
 
 
-def domias(synthetic, reference, x, method="kernel", components=10, embedding=None):
+def domias(synthetic, reference, x, *, method="kernel", components=10, embedding=None):
     """Log-ratio of the density of a synthetic release to that of a reference set, at each example.
 
     Parameters

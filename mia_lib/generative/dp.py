@@ -99,10 +99,10 @@ def dp_cgan(
     checks.number("noise_multiplier", noise_multiplier, 0)
     checks.number("max_norm", max_norm, 0, open_low=True)
     checks.delta(delta)
-    checks.number("real_label", real_label, 0.5, 1, open_low=True)
+    checks.number("real_label", real_label, 0.5, high=1, open_low=True)
     n = len(checks.real_array("x", x, dtype=None))
-    labels = checks.labels("labels", labels, n, n_classes)
-    checks.integer("batch_size", batch_size, 1, n)
+    labels = checks.labels("labels", labels, n, n_classes=n_classes)
+    checks.integer("batch_size", batch_size, 1, high=n)
     n_classes = (
         int(labels.max()) + 1 if n_classes is None else checks.integer("n_classes", n_classes, 1)
     )
@@ -153,7 +153,7 @@ def dp_cgan(
 
     def spent(epoch):
         return (
-            train.epsilon(noise_multiplier, batch_size / n, n_steps * epoch, delta)
+            train.epsilon(noise_multiplier, batch_size / n, n_steps * epoch, delta=delta)
             if epoch
             else 0.0
         )

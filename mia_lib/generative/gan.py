@@ -187,7 +187,9 @@ class Gan:
             checks.fail(
                 "labels", "None", f"{n} labels below {self.n_classes}: a {self.kind} is conditional"
             )
-        return torch.from_numpy(checks.labels("labels", labels, n, self.n_classes)).to(self.device)
+        return torch.from_numpy(checks.labels("labels", labels, n, n_classes=self.n_classes)).to(
+            self.device
+        )
 
 
 def records(name, x, shape):

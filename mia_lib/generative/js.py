@@ -81,7 +81,7 @@ def js_gan(
     >>> sorted(gans), sorted(gans[2].losses)
     ([1, 2], ['discriminator', 'generator'])
     """
-    checks.number("real_label", real_label, 0.5, 1, open_low=True)
+    checks.number("real_label", real_label, 0.5, high=1, open_low=True)
     settings = common(batch_size, learning_rate, betas, precision) | {"real_label": real_label}
     run = Run("JS-GAN", x, networks, settings, folder, rng, device)
     generator, of_generator = run.add("generator", lambda: Generator(run.of), learning_rate, betas)

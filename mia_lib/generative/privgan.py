@@ -90,7 +90,7 @@ def priv_gan(
     """
     checks.integer("n_pairs", n_pairs, 2)
     checks.number("privacy", privacy, 0)
-    checks.number("real_label", real_label, 0.5, 1, open_low=True)
+    checks.number("real_label", real_label, 0.5, high=1, open_low=True)
     checks.integer("privacy_epochs", privacy_epochs, 0)
     checks.integer("privacy_delay", privacy_delay, 1)
     settings = common(batch_size, learning_rate, betas, precision) | {

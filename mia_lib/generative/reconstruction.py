@@ -16,6 +16,7 @@ def reconstruction(
     gan,
     x,
     labels=None,
+    *,
     steps=200,
     restarts=3,
     candidates=1000,
@@ -80,7 +81,7 @@ def reconstruction(
     if not gan.n_classes:
         groups = [(None, np.arange(len(rows)))]
     else:
-        labels = checks.labels("labels", labels, len(rows), gan.n_classes)
+        labels = checks.labels("labels", labels, len(rows), n_classes=gan.n_classes)
         groups = [(label, np.flatnonzero(labels == label)) for label in np.unique(labels)]
     found = np.full(len(rows), np.inf)
     for pair in range(len(gan.generators)):

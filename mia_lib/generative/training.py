@@ -115,7 +115,7 @@ class Run:
         wanted = (
             [epochs]
             if checkpoints is None
-            else sorted({checks.integer("checkpoints", e, 0, epochs) for e in checkpoints})
+            else sorted({checks.integer("checkpoints", e, 0, high=epochs) for e in checkpoints})
         )
         if not wanted:
             checks.fail("checkpoints", "no epoch", "at least one epoch")
@@ -334,7 +334,7 @@ def common(batch_size, learning_rate, betas, precision):
     checks.integer("batch_size", batch_size, 1)
     checks.number("learning_rate", learning_rate, 0, open_low=True)
     for beta in betas:
-        checks.number("betas", beta, 0, 1, open_high=True)
+        checks.number("betas", beta, 0, high=1, open_high=True)
     checks.choice("precision", precision, ("float32", "bfloat16"))
     return {
         "batch_size": batch_size,

@@ -56,7 +56,7 @@ _IS = {
 }
 
 
-def row(id, what, value, low=None, high=None, n=None, paper=None, where=None, note=""):
+def row(id, what, value, *, low=None, high=None, n=None, paper=None, where=None, note=""):
     """One row of a record.
 
     Parameters
@@ -112,6 +112,7 @@ def write(
     seed,
     rows,
     seconds,
+    *,
     device="cpu",
     name=None,
     data_hash=None,
@@ -244,7 +245,7 @@ def read(path_or_name):
     return record
 
 
-def find(notebook=None, data=None, scale=None, folder=None):
+def find(notebook=None, data=None, scale=None, *, folder=None):
     """Read all records of a folder, or those that match.
 
     Parameters

@@ -99,7 +99,7 @@ class AdversarialRegularization:
 
     def _objective(self, net, data, labels, own, reference, rng, n_classes):
         attack = models.build(
-            "mlp", (2 * n_classes,), 2, rng, hidden=self.attack_hidden, activation="relu"
+            "mlp", (2 * n_classes,), 2, rng=rng, hidden=self.attack_hidden, activation="relu"
         )
         attack = attack.to(data.device, self.recipe.torch_dtype)
         optimizer = torch.optim.Adam(attack.parameters(), lr=self.attack_learning_rate)

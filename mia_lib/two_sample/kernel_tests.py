@@ -16,7 +16,7 @@ from mia_lib.two_sample import fitting, kernels
 from mia_lib.two_sample.permutation import permutation_test
 
 
-def median_kernel_test(x, y, n_permutations=499, rng=None):
+def median_kernel_test(x, y, n_permutations=499, *, rng=None):
     """MMD-G: a Gaussian kernel whose bandwidth is the median distance; nothing is fitted.
 
     Parameters
@@ -53,7 +53,7 @@ def median_kernel_test(x, y, n_permutations=499, rng=None):
 
 
 def optimized_kernel_test(
-    x_train, y_train, x, y, n_steps=100, learning_rate=0.05, n_permutations=499, rng=None
+    x_train, y_train, x, y, *, n_steps=100, learning_rate=0.05, n_permutations=499, rng=None
 ):
     """MMD-O: a Gaussian kernel whose bandwidth maximises J on the training halves.
 
@@ -118,6 +118,7 @@ def deep_feature_test(
     y_train,
     x,
     y,
+    *,
     hidden=50,
     n_features=20,
     n_steps=200,

@@ -29,7 +29,15 @@ def rows():
             where="Table I",
         ),
         results.row(
-            "L2", "AUC", 0.7214, 0.71, 0.733, 256, paper=0.722, where="Table I", note="other model"
+            "L2",
+            "AUC",
+            0.7214,
+            low=0.71,
+            high=0.733,
+            n=256,
+            paper=0.722,
+            where="Table I",
+            note="other model",
         ),
         results.row("L3", "seconds per model", 1234.6),
         results.row("G2", "TPR at FPR 0.001 %", None, note="too few non-members"),
@@ -135,7 +143,9 @@ def test_the_largest_of_every_data_set(project):
 
 
 def test_numpy_and_nan(project):
-    made = results.row("L2", "x", np.float64(0.5), np.float32(0.25), np.float64(1), np.int64(3))
+    made = results.row(
+        "L2", "x", np.float64(0.5), low=np.float32(0.25), high=np.float64(1), n=np.int64(3)
+    )
     assert made["low"] == 0.25 and made["n"] == 3 and type(made["n"]) is int
     assert results.row("L2", "x", float("nan"))["value"] is None
     path = write(
