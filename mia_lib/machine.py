@@ -6,7 +6,7 @@ torch convolves with), numpy and the BLAS each choose their own.
 
     python -m mia_lib.machine      # one line for each of them
 
-Taught in book/lira.ipynb.
+Used in notebooks/defenses.ipynb.
 """
 
 import functools
@@ -40,7 +40,7 @@ def processor():
     """The processor's name, such as "AMD EPYC 9004"; the architecture where the system does not
     say it.
 
-    Taught in book/lira.ipynb.
+    Used in notebooks/defenses.ipynb.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def instructions():
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Used in notebooks/defenses.ipynb.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def instructions():
 def numpy_features():
     """Names of the features beyond numpy's baseline that its loops use here, smallest first.
 
-    They are the names that NPY_DISABLE_CPU_FEATURES takes. Taught in book/lira.ipynb.
+    They are the names that NPY_DISABLE_CPU_FEATURES takes. Used in notebooks/defenses.ipynb.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def report(environment=None):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Used in notebooks/defenses.ipynb.
     """
     verbose = {"ONEDNN_VERBOSE": "1", "MKL_VERBOSE": "1"}
     said = subprocess.run(
@@ -172,7 +172,7 @@ def differences(there, here=None):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Used in notebooks/defenses.ipynb.
 
     Examples
     --------

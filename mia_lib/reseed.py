@@ -5,7 +5,7 @@ initial weights, another order of the examples and other augmentation. Data, spl
 are drawn by generators that training does not use, so they stay what they are. Models that another
 library trains, such as scikit-learn's, keep their seeds.
 
-Taught in book/lira.ipynb.
+`make reseed` runs every page with it, such as book/lira.ipynb.
 """
 
 import functools
@@ -29,7 +29,7 @@ def shift():
 
     Notes
     -----
-    0, the default, leaves every seed as it is. Taught in book/lira.ipynb.
+    0, the default, leaves every seed as it is.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def generator(rng):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+
 
     Examples
     --------
@@ -73,7 +73,7 @@ def generator(rng):
 def seed(number):
     """The seed that a training is given where it was given `number`, an int of at least 0.
 
-    Taught in book/lira.ipynb.
+
 
     Examples
     --------
@@ -89,7 +89,7 @@ def seed(number):
 def fit(function):
     """Decorate what trains models: its argument `rngs`, one generator for each model, is shifted.
 
-    Taught in book/lira.ipynb.
+
 
     Examples
     --------
