@@ -37,7 +37,7 @@ def instrumented(source, cell):
         tree = ast.parse(source)
     except SyntaxError:
         return source
-    rewrite = _Rewrite(cell)
+    rewrite = _Rewrite(cell, source)
     tree = rewrite.visit(tree)
     return ast.unparse(ast.fix_missing_locations(tree)) if rewrite.changed else source
 
@@ -48,8 +48,12 @@ def _call(name, *arguments):
 
 
 class _Rewrite(ast.NodeTransformer):
-    def __init__(self, cell):
-        self.cell, self.changed, self.number = cell, False, 0
+    def __init__(self, cell, source):
+        self.cell, self.source, self.changed, self.number = cell, source, False, 0
+
+    def text(self, node):
+        """The source of an expression, on one line."""
+        return " ".join(ast.get_source_segment(self.source, node).split())
 
     def visit_Try(self, node):
         return node
@@ -59,7 +63,7 @@ class _Rewrite(ast.NodeTransformer):
     def visit_Assert(self, node):
         self.changed = True
         self.number += 1
-        name = f"cell {self.cell}, assertion {self.number}: {ast.unparse(node.test)}"
+        name = f"cell {self.cell}, assertion {self.number}: {self.text(node.test)}"
         test = self.part(node.test, name)
         return ast.Expr(_call("holds", ast.Constant(name), test))
 
@@ -68,7 +72,7 @@ class _Rewrite(ast.NodeTransformer):
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
             node.values = [self.part(value, name) for value in node.values]
         elif isinstance(node, ast.Compare) and all(type(op) in COMPARISONS for op in node.ops):
-            text = f"{name.split(': ')[0]}: {ast.unparse(node)}"
+            text = f"{name.split(': ')[0]}: {self.text(node)}"
             signs = ast.Tuple([ast.Constant(COMPARISONS[type(op)]) for op in node.ops], ast.Load())
             sides = ast.Tuple([node.left, *node.comparators], ast.Load())
             return _call("seen", ast.Constant(text), signs, sides)
@@ -115,7 +119,7 @@ def _note(key, sign, left, right):
     margin = right - left if sign.startswith("<") else left - right
     entry = {"value": left, "limit": right, "margin": margin}
     before = found["compared"].get(key)
-    if before is None or not margin >= before["margin"]:
+    if before is None or not (np.isnan(before["margin"]) or margin >= before["margin"]):
         found["compared"][key] = entry
 
 
