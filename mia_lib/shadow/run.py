@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import mia_lib
-from mia_lib import checks, progress
+from mia_lib import checks, clock, progress
 from mia_lib.shadow import identity
 from mia_lib.shadow import store as stores
 from mia_lib.shadow.queries import Augmentation
@@ -181,6 +181,7 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
         stores.begin(path, manifest, masks)
         all_chunks = stores.chunks(len(masks), size)
         todo = stores.missing(path, all_chunks, len(masks), len(queries), len(x))
+        stores.count_cost(path, [c for c in all_chunks if c not in todo])
         tasks = (
             (c, (fit, x, y, masks[c.start : c.stop], seed, c.start, queries, threads)) for c in todo
         )
@@ -188,8 +189,8 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
         with progress.bar(len(masks), "shadow models") as bar:
             if done:
                 bar.update(done)
-            for c, (state, logits) in _results(tasks, executor, window):
-                stores.finish(path, c, state, logits, (len(masks), *logits.shape[1:]))
+            for c, (state, logits, cost) in _results(tasks, executor, window):
+                stores.finish(path, c, state, logits, (len(masks), *logits.shape[1:]), cost)
                 bar.update(len(c))
     return stores.Store(path, manifest, masks, x, y)
 
@@ -253,7 +254,10 @@ def train_chunk(fit, x, y, members, seed, first, queries, threads):
     -------
     state : dict of arrays, or None where the fit's state is something else
     logits : (k, Q, n, K) float32 array
+    cost : tuple of str and float
+        The process that ran it and the processor seconds that it took.
     """
+    elapsed = clock.stopwatch(threads)
     before = torch.get_num_threads()
     if before != threads:
         torch.set_num_threads(threads)
@@ -286,7 +290,8 @@ def train_chunk(fit, x, y, members, seed, first, queries, threads):
                 f"NaN outputs of model {names}",
                 "a training that does not diverge (a lower learning rate)",
             )
-        return (state if _storable(state, len(members)) else None), logits
+        cost = (clock.here(), elapsed())
+        return (state if _storable(state, len(members)) else None), logits, cost
     finally:
         if before != threads:
             torch.set_num_threads(before)

@@ -5,7 +5,7 @@ manifest.json       everything that the numbers depend on
 masks.npy           (S, n) bool
 logits.npy          (S, Q, n, K) float32
 models/NNNN.npz     state of one chunk, named after its first model
-done/NNNN.json      checksums, written last: a chunk without it has not been trained
+done/NNNN.json      checksums and processor seconds, written last: without it nothing counts
 ```
 
 A file is written under a temporary name and moved into place, so at every moment each is either
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mia_lib import checks
+from mia_lib import checks, clock
 
 try:
     import fcntl
@@ -159,7 +159,8 @@ def load(path, x=None, y=None):
         checks.fail("path", str(path), "a folder that shadow.train has written")
     manifest = json.loads((path / "manifest.json").read_text())
     masks = np.load(path / "masks.npy", allow_pickle=False)
-    for chunk in chunks(len(masks), manifest["chunk"]):
+    all_chunks = chunks(len(masks), manifest["chunk"])
+    for chunk in all_chunks:
         if not done_file(path, chunk).exists():
             checks.fail(
                 "path",
@@ -173,6 +174,7 @@ def load(path, x=None, y=None):
         for name, array in (("x", x), ("y", y)):
             if array_hash(array) != manifest[name]:
                 checks.fail(name, "other data", "the data that the models were trained on")
+    count_cost(path, all_chunks)
     return Store(path, manifest, masks, x, y)
 
 
@@ -331,9 +333,15 @@ def open_logits(path, shape):
     return np.lib.format.open_memmap(file, "r+")
 
 
-def finish(path, chunk, state, logits, shape):
+def finish(path, chunk, state, logits, shape, cost):
     """Write one chunk: weights, outputs, and last the checksums that make it count."""
-    record = {"models": [chunk.start, chunk.stop], "logits": array_hash(logits), "weights": None}
+    made_by, seconds = cost
+    record = {
+        "models": [chunk.start, chunk.stop],
+        "logits": array_hash(logits),
+        "weights": None,
+        "processor_seconds": seconds,
+    }
     if state is not None:
         file = weights_file(path, chunk)
         write_atomically(file, lambda stream: np.savez(stream, **state))
@@ -342,6 +350,14 @@ def finish(path, chunk, state, logits, shape):
     outputs[chunk.start : chunk.stop] = logits
     outputs.flush()
     write_json(done_file(path, chunk), record)
+    clock.made(done_file(path, chunk), 0.0 if made_by == clock.here() else seconds)
+
+
+def count_cost(path, finished):
+    """Tell the clock what finished chunks have cost; stores of old versions do not say it."""
+    for chunk in finished:
+        file = done_file(path, chunk)
+        clock.found(file, json.loads(file.read_text()).get("processor_seconds"))
 
 
 def missing(path, all_chunks, n_models, n_queries, n_examples):
