@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from mia_lib import checks, models, progress, results
+from mia_lib import checks, clock, models, progress, results
 from mia_lib.generative import gan as gans
 from mia_lib.generative.networks import NETWORKS, Networks
 
@@ -122,6 +122,7 @@ class Run:
         self._open()
         kept, history = {}, {}
         done = self._resume(wanted, history)
+        self.elapsed = clock.stopwatch(torch.get_num_threads())
         if done is None:
             done = 0
             if prepare:
@@ -277,6 +278,8 @@ class Run:
                 )
         state["draws"] = self.draws.get_state().numpy()
         state["epoch"] = np.array(epoch)
+        spent = np.nan if self.spent is None else self.spent + self.elapsed()
+        state["processor_seconds"] = np.array(spent)
         state.update({f"loss/{name}": np.array(values) for name, values in history.items()})
         _write(self.folder / (LATEST if epoch >= self.reached else AGAIN), state)
         if epoch >= self.reached:
@@ -294,9 +297,15 @@ class Run:
         self.reached = max((int(state["epoch"]) for state in states), default=0)
         missing = [epoch for epoch in wanted if not self._file(epoch).exists()]
         states = [state for state in states if all(epoch > state["epoch"] for epoch in missing)]
+        self.spent = 0.0  # on the epochs that are gone on from
         if not states:
+            if self.folder is not None:
+                clock.made(self.folder)
             return None  # from the start: the same seed gives the same epochs again
         state = max(states, key=lambda state: state["epoch"])
+        spent = float(state.get("processor_seconds", np.nan))  # old versions have not stored it
+        self.spent = None if np.isnan(spent) else spent
+        clock.found(self.folder, self.spent)
         for name, network in self.networks.items():
             prefix = f"weight/{name}/"
             own = {
