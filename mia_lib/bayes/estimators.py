@@ -7,7 +7,7 @@ Taught in book/bayes.ipynb.
 import numpy as np
 
 from mia_lib import checks
-from mia_lib.bayes import signal as common
+from mia_lib.bayes import samples
 from mia_lib.bayes.generalized import fitted_posterior, generalized_advantage
 from mia_lib.bayes.histogram import Histogram, bin_edges
 from mia_lib.intervals import Estimate
@@ -60,7 +60,7 @@ def split_advantage(member_signal, nonmember_signal, prior=0.5, bins=100, delta=
     0.244 [0.183, 0.304]
     """
     p, delta, rng = checks.prior(prior), checks.delta(delta), checks.generator(rng)
-    groups = common.two_groups(member_signal, nonmember_signal, least=3)
+    groups = samples.two_groups(member_signal, nonmember_signal, least=3)
     edges = bin_edges(np.concatenate(groups), bins)
     halves = [np.array_split(rng.permutation(group), 2) for group in groups]
     fitted = Histogram(halves[0][0], halves[1][0], p, edges)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from mia_lib import checks
-from mia_lib.generative import inputs
+from mia_lib.generative import feature_rows
 from mia_lib.generative.nearest import searcher
 
 
@@ -77,7 +77,7 @@ def reconstruction(
     candidates = checks.integer("candidates", candidates, restarts)
     checks.number("learning_rate", learning_rate, 0, open_low=True)
     batch, rng = checks.integer("batch", batch, 1), checks.generator(rng)
-    rows = inputs.rows("x", x)
+    rows = feature_rows.rows("x", x)
     if not gan.n_classes:
         groups = [(None, np.arange(len(rows)))]
     else:
