@@ -5,10 +5,10 @@
     python scripts/book.py execute [NOTEBOOK ...]   execute (all) notebooks and store their outputs
     in place
 
-A notebook is executed again when its code, the library, a result record, a parameter file, the
-requirements or the Python version changed since its last execution. Everything that is made lies
-under _build: executed (notebooks with the key they were executed under), source (the tree that the
-site is built from), html (the site). Only `execute` writes to tracked files.
+A notebook is executed again when its code, the library, a result record, a parameter file, a
+paper's numbers, the requirements or the Python version changed since its last execution. Everything
+that is made lies under _build: executed (notebooks with the key they were executed under), source
+(the tree that the site is built from), html (the site). Only `execute` writes to tracked files.
 """
 
 import argparse
@@ -64,6 +64,7 @@ def shared_inputs():
         path for kind in ("json", "png") for path in (ROOT / "notebooks/results").glob(f"*.{kind}")
     ]
     records += (ROOT / "notebooks/parameters").glob("*.yaml")
+    records += (ROOT / "book/papers").glob("*.yaml")
     return [*library, *records, *(ROOT / "book").glob("costs.json"), ROOT / "requirements.txt"]
 
 

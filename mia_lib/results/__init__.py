@@ -5,11 +5,12 @@ A record names the notebook, data set, scale, parameters, seed, hashes of data a
 device, date and seconds, and has rows {id, what, paper, where, value, low, high, n, note}. A value
 of null means "not measured". Pages read the records in notebooks/results and never type a number.
 Every experiment notebook writes one, such as notebooks/lira.ipynb; book/records.ipynb shows them
-all.
+all. What a paper reports is read by `paper` from the files in book/papers, and not typed either.
 """
 
 from mia_lib.results.display import table
 from mia_lib.results.hashes import hash_arrays, hash_code
+from mia_lib.results.papers import paper
 from mia_lib.results.record import SCHEMA, check, find, largest, read, recorded, row, write
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "hash_arrays",
     "hash_code",
     "largest",
+    "paper",
     "read",
     "recorded",
     "row",
