@@ -69,7 +69,8 @@ def reconstruction(
     --------
     >>> from mia_lib import generative
     >>> rng = np.random.default_rng(0)
-    >>> gan = generative.js_gan(np.zeros((8, 8, 8)), epochs=1, batch_size=4, rng=rng)[1]
+    >>> recipe = generative.JsGanRecipe(epochs=1, batch_size=4)
+    >>> gan = generative.js_gan(np.zeros((8, 8, 8)), recipe, rng=rng)[1]
     >>> bool((generative.reconstruction(gan, gan.generate(4, rng), rng=rng) > -0.05).all())
     True
     """

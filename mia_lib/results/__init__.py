@@ -11,10 +11,21 @@ all. What a paper reports is read by `paper` from the files in book/papers, and 
 from mia_lib.results.display import table
 from mia_lib.results.hashes import hash_arrays, hash_code
 from mia_lib.results.papers import paper
-from mia_lib.results.record import SCHEMA, check, find, largest, read, recorded, row, write
+from mia_lib.results.record import (
+    SCHEMA,
+    Provenance,
+    check,
+    find,
+    largest,
+    read,
+    recorded,
+    row,
+    write,
+)
 
 __all__ = [
     "SCHEMA",
+    "Provenance",
     "check",
     "find",
     "hash_arrays",
