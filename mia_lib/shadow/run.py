@@ -4,6 +4,7 @@ off.
 
 import concurrent.futures
 import dataclasses
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 
 import mia_lib
 from mia_lib import checks, progress
-from mia_lib.shadow import identity
+from mia_lib.shadow import identity, place
 from mia_lib.shadow import store as stores
 from mia_lib.shadow.queries import Augmentation
 
@@ -62,7 +63,9 @@ def each(train_one, predict):
     return Each(train_one, predict)
 
 
-def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, *, chunk=None, window=None):
+def train(
+    fit, x, y, masks, store=None, queries=None, executor=None, seed=0, *, chunk=None, window=None
+):
     """Train S shadow models, or those of them that the store does not hold yet.
 
     Parameters
@@ -78,8 +81,9 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, *, chunk
         Labels 0 ... K - 1.
     masks : (S, n) boolean array
         Row s: the training set of model s. From `half_masks` or `bernoulli_masks`.
-    store : path-like
-        A folder: a new one, or one that the same call has begun.
+    store : path-like, optional
+        A folder: a new one, or one that the same call has begun. None: `folder` of the manifest, so
+        that the same call finds its models again and another call other models.
     queries : sequence of callables, optional
         Q functions x -> x' of the same shape; see `augmentations`. None: the examples as they are,
         Q = 1.
@@ -158,7 +162,6 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, *, chunk
     window = _default_window(executor) if window is None else checks.integer("window", window, 1)
     threads = torch.get_num_threads()
 
-    path = Path(store)
     manifest = {
         "format": 1,
         "fit": identity.describe(fit),
@@ -177,6 +180,7 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, *, chunk
         },
         "code": identity.code_hash(),
     }
+    path = place.folder("shadow", manifest) if store is None else Path(store)
     with stores.locked(path):
         stores.begin(path, manifest, masks)
         all_chunks = stores.chunks(len(masks), size)
@@ -188,8 +192,8 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, *, chunk
         with progress.bar(len(masks), "shadow models") as bar:
             if done:
                 bar.update(done)
-            for c, (state, logits) in _results(tasks, executor, window):
-                stores.finish(path, c, state, logits, (len(masks), *logits.shape[1:]))
+            for c, ((state, logits), seconds) in _results(tasks, executor, window):
+                stores.finish(path, c, state, logits, (len(masks), *logits.shape[1:]), seconds)
                 bar.update(len(c))
     return stores.Store(path, manifest, masks, x=x, y=y)
 
@@ -223,13 +227,13 @@ def _results(tasks, executor, window):
     """
     if executor is None:
         for chunk, task in tasks:
-            yield chunk, train_chunk(*task)
+            yield chunk, _timed(*task)
         return
     pending = {}
     try:
         while True:
             while len(pending) < window and (entry := next(tasks, None)) is not None:
-                pending[executor.submit(train_chunk, *entry[1])] = entry[0]
+                pending[executor.submit(_timed, *entry[1])] = entry[0]
             if not pending:
                 return
             finished = _wait(pending)
@@ -244,6 +248,13 @@ def _results(tasks, executor, window):
 def _wait(pending):
     """Futures that have finished, at least one."""
     return concurrent.futures.wait(pending, return_when=concurrent.futures.FIRST_COMPLETED).done
+
+
+def _timed(*task):
+    """What `train_chunk` returns, and how many seconds it took where it ran."""
+    begin = time.perf_counter()
+    found = train_chunk(*task)
+    return found, time.perf_counter() - begin
 
 
 def train_chunk(fit, x, y, members, seed, first, queries, threads):

@@ -5,6 +5,7 @@ manifest.json       everything that the numbers depend on
 masks.npy           (S, n) bool
 logits.npy          (S, Q, n, K) float32
 models/NNNN.npz     state of one chunk, named after its first model
+seconds/NNNN.json   what that chunk took, a number
 done/NNNN.json      checksums, written last: a chunk without it has not been trained
 ```
 
@@ -64,6 +65,15 @@ class Store:
     def seeds(self):
         """One SeedSequence per model, whatever the chunks."""
         return [model_seed(self.manifest["seed"], s) for s in range(len(self.masks))]
+
+    @property
+    def seconds_per_model(self):
+        """What training a model and asking it all queries took on average, by the clock of the
+        process that did it, over all runs that trained into the store; NaN where none kept it.
+        """
+        timed = [chunk for chunk in self._chunks() if seconds_file(self.path, chunk).exists()]
+        spent = [json.loads(seconds_file(self.path, chunk).read_text()) for chunk in timed]
+        return sum(spent) / sum(map(len, timed)) if timed else float("nan")
 
     def logits(self):
         """Outputs of every model for every query and example.
@@ -192,6 +202,10 @@ def weights_file(path, chunk):
 
 def done_file(path, chunk):
     return path / "done" / f"{chunk.start:04d}.json"
+
+
+def seconds_file(path, chunk):
+    return path / "seconds" / f"{chunk.start:04d}.json"
 
 
 def array_hash(array):
@@ -331,7 +345,7 @@ def open_logits(path, shape):
     return np.lib.format.open_memmap(file, "r+")
 
 
-def finish(path, chunk, state, logits, shape):
+def finish(path, chunk, state, logits, shape, seconds):
     """Write one chunk: weights, outputs, and last the checksums that make it count."""
     record = {"models": [chunk.start, chunk.stop], "logits": array_hash(logits), "weights": None}
     if state is not None:
@@ -341,6 +355,7 @@ def finish(path, chunk, state, logits, shape):
     outputs = open_logits(path, shape)
     outputs[chunk.start : chunk.stop] = logits
     outputs.flush()
+    write_json(seconds_file(path, chunk), seconds)
     write_json(done_file(path, chunk), record)
 
 

@@ -44,11 +44,11 @@ RECIPE = Classifier(hidden=(6,), epochs=3, batch_size=8)
 
 
 def contents(folder):
-    """Every byte that a run leaves, but for the lock."""
+    """Every byte that a run leaves, but for the lock and the time it took."""
     return {
         str(f.relative_to(folder)): f.read_bytes()
         for f in sorted(folder.rglob("*"))
-        if f.is_file() and f.name != "lock"
+        if f.is_file() and f.name != "lock" and f.parent.name != "seconds"
     }
 
 
@@ -382,13 +382,7 @@ def test_killed_at_any_moment_it_resumes_to_the_same_bits(tmp_path, finished):
     """One process forks a run for each folder that it is given, because starting Python takes
     seconds.
     """
-    command = [
-        sys.executable,
-        "-c",
-        SERVER,
-        os.path.dirname(os.path.dirname(__file__)),
-        str(tmp_path / "first"),
-    ]
+    command = [sys.executable, "-c", SERVER, os.path.dirname(__file__), str(tmp_path / "first")]
     environment = os.environ | {"MIA_PROGRESS": "off"}
     server = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -654,3 +648,47 @@ def test_bad_input(tmp_path):
             shadow.train(**(call | changes))
     with pytest.raises(ValueError, match="^fit: given NaN outputs of model 0, 1"):
         shadow.train(Diverged(), x, y, half(), tmp_path / "t", chunk=2)
+
+
+def test_a_store_without_a_folder_names_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("MIA_RUNS", str(tmp_path))
+    trained, (x, y) = counting(monkeypatch), data()
+    call = {"fit": RECIPE, "x": x, "y": y, "masks": half(), "seed": 3, "chunk": 4}
+    first = shadow.train(**call)
+    assert first.path.parent == tmp_path and re.fullmatch("shadow--[0-9a-f]{16}", first.path.name)
+    assert trained == [0, 4]
+    assert shadow.train(**call).path == first.path and trained == [0, 4]
+    for changes in (
+        {"fit": dataclasses.replace(RECIPE, epochs=4)},
+        {"x": x + np.float32(1)},
+        {"y": (y + 1) % 3},
+        {"masks": ~half()},
+        {"seed": 4},
+        {"chunk": 2},
+        {"queries": [np.negative]},
+    ):
+        assert shadow.train(**(call | changes)).path != first.path
+    assert len(list(tmp_path.iterdir())) == 8
+
+
+def test_seconds_are_those_of_all_runs_that_trained_into_the_store(tmp_path, monkeypatch):
+    clock = iter(np.cumsum([0.0, 3, 100, 5, 1000, 7]).tolist())
+    monkeypatch.setattr(run.time, "perf_counter", lambda: next(clock))
+    call = (RECIPE, *data(), half()[:5], tmp_path / "s")
+    store = shadow.train(*call, chunk=2)
+    assert store.seconds_per_model == (3 + 5 + 7) / 5
+    assert shadow.train(*call, chunk=2).seconds_per_model == 3  # nothing trained, nothing counted
+    for file in (tmp_path / "s" / "seconds").iterdir():
+        file.unlink()
+    assert np.isnan(store.seconds_per_model)
+
+
+def test_a_folder_is_named_after_everything_it_is_told(monkeypatch, tmp_path):
+    monkeypatch.setenv("MIA_RUNS", str(tmp_path))
+    settings = [("a", RECIPE, np.arange(3)), ("a", RECIPE, np.arange(4)), ("b", RECIPE, 0)]
+    settings += [("b", dataclasses.replace(RECIPE, epochs=4), 0)]
+    found = [shadow.folder("toy", *one) for one in settings]
+    assert len(set(found)) == 4 and not list(tmp_path.iterdir())
+    assert (
+        found[0] == shadow.folder("toy", "a", RECIPE, np.arange(3)) and found[0].parent == tmp_path
+    )
