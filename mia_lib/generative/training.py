@@ -17,7 +17,6 @@ import torch
 
 from mia_lib import checks, clock, models, progress, results
 from mia_lib.generative import gan as gans
-from mia_lib.generative.networks import NETWORKS, Networks
 
 SAVE_EVERY = 60  # seconds between two states on disk, checkpoints apart
 LATEST = "latest.npz"
@@ -38,21 +37,20 @@ class Run:
         What the GAN is called.
     x : (n, ...) array
         The members, in [0, 1].
-    networks : str or Networks
-    settings : dict
-        What else the result depends on, as JSON.
-    folder : path or None
-    rng : numpy.random.Generator or None
-    device : str
+    recipe : GanRecipe
+    folder : path, optional
+    rng : numpy.random.Generator, optional
     n_classes : int
         Of a conditional GAN.
+    stored : dict, optional
+        What the result depends on beside recipe, records and seed, as JSON.
     """
 
-    def __init__(self, kind, x, networks, settings, folder, rng, device, n_classes=0):
-        self.kind, self.settings, self.n_classes = kind, settings, n_classes
-        self.of = named(networks)
+    def __init__(self, kind, x, recipe, *, folder=None, rng=None, n_classes=0, stored=None):
+        self.kind, self.recipe, self.n_classes = kind, recipe, n_classes
+        self.stored, self.of = recipe.stored() | (stored or {}), recipe.made()
         x = gans.records("x", x, self.of.shape)
-        self.device = models.torch_device(device)
+        self.device = models.torch_device(recipe.device)
         self.folder = None if folder is None else Path(folder)
         if rng is None and self.folder is not None and (self.folder / "manifest.json").exists():
             self.seed = json.loads((self.folder / "manifest.json").read_text())["seed"]
@@ -63,17 +61,17 @@ class Run:
         self.draws = torch.Generator(self.device).manual_seed(self.seed)
         self.made_by, self.networks, self.optimizers = {}, {}, {}
 
-    def add(self, name, network, learning_rate, betas):
+    def add(self, name, network):
         """Start a network and its Adam; the weights depend on the run's seed and the order of
         adding alone.
         """
         with torch.random.fork_rng(devices=[]):
             torch.random.default_generator.manual_seed(self.seed + 1 + len(self.networks))
             made = network().to(self.device)
-        made.bfloat16 = self.settings["precision"] == "bfloat16"
+        made.bfloat16 = self.recipe.precision == "bfloat16"
         self.networks[name], self.made_by[name] = made, network
         self.optimizers[name] = torch.optim.Adam(
-            made.parameters(), lr=learning_rate, betas=betas, fused=True
+            made.parameters(), lr=self.recipe.learning_rate, betas=self.recipe.betas, fused=True
         )
         return made, self.optimizers[name]
 
@@ -91,7 +89,7 @@ class Run:
         )
         return self.x[index if rows is None else rows[index]]
 
-    def train(self, step, n_steps, epochs, checkpoints, prepare=None, epsilon=None):
+    def train(self, step, n_steps, checkpoints, *, prepare=None, epsilon=None):
         """Run the epochs that are missing; a Gan for each checkpoint.
 
         Parameters
@@ -100,7 +98,6 @@ class Run:
             ``step(epoch)`` makes one step and returns its losses by name, as tensors.
         n_steps : int
             Steps an epoch.
-        epochs : int
         checkpoints : sequence of int or None
         prepare : callable, optional
             What comes before the first epoch.
@@ -111,7 +108,7 @@ class Run:
         -------
         dict of int to Gan
         """
-        epochs = checks.integer("epochs", epochs, 0)
+        epochs = self.recipe.epochs
         wanted = (
             [epochs]
             if checkpoints is None
@@ -243,7 +240,7 @@ class Run:
             "data": self.data_hash,
             "device": self.device.type,
             "networks": [str(net) for net in self.networks.values()],
-            **self.settings,
+            **self.stored,
         }
         manifest = json.loads(json.dumps(manifest))
         path = self.folder / "manifest.json"
@@ -328,29 +325,6 @@ class Run:
             if key.startswith("loss/"):
                 history[key.removeprefix("loss/")] = state[key].tolist()
         return int(state["epoch"])
-
-
-def named(networks):
-    """Networks by name, or as they are."""
-    if isinstance(networks, Networks):
-        return networks
-    checks.choice("networks", networks, NETWORKS)
-    return NETWORKS[networks]
-
-
-def common(batch_size, learning_rate, betas, precision):
-    """Check what every kind of GAN is trained with; the part of a manifest that says so."""
-    checks.integer("batch_size", batch_size, 1)
-    checks.number("learning_rate", learning_rate, 0, open_low=True)
-    for beta in betas:
-        checks.number("betas", beta, 0, high=1, open_high=True)
-    checks.choice("precision", precision, ("float32", "bfloat16"))
-    return {
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
-        "betas": list(betas),
-        "precision": precision,
-    }
 
 
 def steps(n, batch_size):

@@ -15,6 +15,7 @@ from mia_lib.results.hashes import hash_arrays
 from mia_lib.results.papers import paper
 from mia_lib.results.record import (
     SCHEMA,
+    Provenance,
     as_of_today,
     check,
     find,
@@ -27,6 +28,7 @@ from mia_lib.results.record import (
 
 __all__ = [
     "SCHEMA",
+    "Provenance",
     "as_of_today",
     "check",
     "find",

@@ -6,6 +6,7 @@ import numbers
 import os
 import platform
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -105,21 +106,9 @@ def row(id, what, value, *, low=None, high=None, n=None, paper=None, where=None,
     return made
 
 
-def write(
-    notebook,
-    data,
-    scale,
-    parameters,
-    seed,
-    rows,
-    seconds,
-    *,
-    device="cpu",
-    name=None,
-    data_hash=None,
-    folder=None,
-):
-    """Write a record, whole or not at all.
+@dataclass(frozen=True)
+class Provenance:
+    """What a record's rows come from.
 
     Parameters
     ----------
@@ -129,17 +118,40 @@ def write(
         The notebook's parameters.
     seed : int or None
         The seed it was run with.
+    device : str
+        What it ran on.
+    data_hash : str, optional
+        `hash_arrays` of the data.
+
+    Examples
+    --------
+    >>> Provenance("lira", "digits", "smoke", {"models": 8}, seed=0).device
+    'cpu'
+    """
+
+    notebook: str
+    data: str
+    scale: str
+    parameters: dict
+    seed: int | None
+    device: str = "cpu"
+    data_hash: str | None = None
+
+
+def write(provenance, rows, seconds, *, name=None, folder=None):
+    """Write a record, whole or not at all.
+
+    Parameters
+    ----------
+    provenance : Provenance
+        Notebook, data, scale, parameters, seed and device.
     rows : list of dict
         Made by `row`.
     seconds : float
         How long it took, by the clock on the wall. The processor seconds, with those of all parts
         of a resumed run, come from `mia_lib.clock`.
-    device : str
-        What it ran on.
     name : str, optional
         File name without ".json". Default: NOTEBOOK--DATA--SCALE.
-    data_hash : str, optional
-        `hash_arrays` of the data.
     folder : path, optional
         Where. Default: the folder in the environment variable MIA_RESULTS, else _build/results of
         the project.
@@ -157,13 +169,13 @@ def write(
     Examples
     --------
     >>> import tempfile
+    >>> of = Provenance("lira", "digits", "smoke", {}, seed=0)
     >>> rows = [row("L2", "AUC", 0.72, n=256)]
-    >>> path = write("lira", "digits", "smoke", {"models": 8}, 0, rows, 1.5,
-    ...     folder=tempfile.mkdtemp())
+    >>> path = write(of, rows, 1.5, folder=tempfile.mkdtemp())
     >>> path.name, read(path)["rows"][0]["value"]
     ('lira--digits--smoke.json', 0.72)
     """
-    parts = {"notebook": notebook, "data": data, "scale": scale}
+    parts = {part: getattr(provenance, part) for part in ("notebook", "data", "scale")}
     for part, text in [
         *parts.items(),
         ("name", "--".join(map(str, parts.values())) if name is None else name),
@@ -173,11 +185,11 @@ def write(
     record = {
         "schema": SCHEMA,
         **parts,
-        "parameters": parameters,
-        "seed": seed,
-        "hashes": {"data": data_hash, "code": _code(notebook)},
+        "parameters": provenance.parameters,
+        "seed": provenance.seed,
+        "hashes": {"data": provenance.data_hash, "code": _code(provenance.notebook)},
         "versions": _versions(),
-        "device": device,
+        "device": provenance.device,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": seconds,
         "processor_seconds": clock.processor_seconds(),

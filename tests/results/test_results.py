@@ -45,16 +45,18 @@ def rows():
 
 
 def write(**changes):
-    arguments = dict(
+    of = dict(
         notebook="lira",
         data="digits",
         scale="smoke",
         parameters={"models": 8, "lr": 0.1, "attacks": ["loss", "lira"], "nested": {"a": None}},
         seed=0,
-        rows=rows(),
-        seconds=1.5,
+        device="cpu",
+        data_hash=None,
     )
-    return results.write(**{**arguments, **changes})
+    of |= {name: changes.pop(name) for name in list(changes) if name in of}
+    made = dict(rows=rows(), seconds=1.5) | changes
+    return results.write(results.Provenance(**of), **made)
 
 
 def test_write_and_read_back(project):

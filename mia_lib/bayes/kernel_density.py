@@ -8,7 +8,7 @@ import numpy as np
 from scipy import fft, spatial, special, stats
 
 from mia_lib import checks, intervals
-from mia_lib.bayes import signal as common
+from mia_lib.bayes import risk, samples
 from mia_lib.intervals import Estimate
 
 GRID_LIMIT = (
@@ -66,7 +66,7 @@ class KernelDensity:
     """
 
     def __init__(self, member_signal, nonmember_signal, prior=0.5, bandwidth=None):
-        member, nonmember = common.two_groups(member_signal, nonmember_signal)
+        member, nonmember = samples.two_groups(member_signal, nonmember_signal)
         self.prior = checks.prior(prior)
         self.n_member, self.n_nonmember = len(member), len(nonmember)
         pooled = np.concatenate([member, nonmember])
@@ -195,7 +195,7 @@ class KernelDensity:
         >>> KernelDensity([0.0, 1.0], [0.0, 1.0], prior=0.25, bandwidth=0.5).risk([0.3])
         array([-0.5])
         """
-        return common.risk(*self._kernel_means(signal), self.prior)
+        return risk.risk(*self._kernel_means(signal), self.prior)
 
     def risk_interval(self, signal, delta=0.05):
         """Pointwise interval of f_p of the smoothed query.
@@ -226,7 +226,7 @@ class KernelDensity:
         >>> KernelDensity([1.0, 2.0], [-1.0, -2.0], bandwidth=1.0).risk_interval([100.0])
         (array([-1.]), array([1.]))
         """
-        return common.risk_bounds(*self.likelihood_box(signal, delta), self.prior)
+        return risk.risk_bounds(*self.likelihood_box(signal, delta), self.prior)
 
     def advantage(self, delta=0.05, rng=None):
         """U_N, and limits of the smoothed query's optimal advantage.
@@ -280,7 +280,7 @@ class KernelDensity:
         delta = checks.delta(delta)
         rng = checks.generator(rng)
         p, n1, n2 = self.prior, self.n_member, self.n_nonmember
-        least = common.trivial_advantage(p)
+        least = risk.trivial_advantage(p)
         value = self._integrate_on_grid() if self.bandwidth.size == 1 else None
         slack = 0.0
         if value is None:
@@ -298,7 +298,7 @@ class KernelDensity:
 
     def _kernel_means(self, signal, exact=False):
         """Mean of exp(-u^2 / 2) over each group's examples, (m,) each."""
-        at = common.queries(signal, self.bandwidth.size) / self.bandwidth
+        at = samples.queries(signal, self.bandwidth.size) / self.bandwidth
         if self.bandwidth.size > 1:
             return tuple(_mean_by_pairs(points, at) for points in self._points)
         return tuple(_mean_on_line(points[:, 0], at[:, 0], exact) for points in self._points)

@@ -1,25 +1,12 @@
-"""What the attack reads: its options, and signals and masks in blocks that fit in the processor's
-cache.
-"""
+"""Signals and masks in blocks that fit in the processor's cache."""
 
 import numpy as np
 
-from mia_lib import checks, model_checks
+from mia_lib import model_checks
 
 # Entries that are worked on at a time (a few arrays of them fit in a core's second-level cache) and
 # read at a time.
 BLOCK, CHUNK = 2**16, 2**19
-# Every option's values, the default first.
-CHOICES = {
-    "variance": ("per-example", "global"),
-    "center": ("mean", "median"),
-    "covariance": ("spherical", "diagonal"),
-    "tail": ("one-sided", "density"),
-}
-
-
-def options(**options):
-    return {name: checks.choice(name, value, CHOICES[name]) for name, value in options.items()}
 
 
 def chunks(name, signals, member):

@@ -105,7 +105,7 @@ def test_class_thresholds_gain_where_classes_have_levels_of_their_own():
         groups.append((3.0 * labels + member + rng.normal(size=n), labels, member))
     shadow, target = groups
     dependent, independent = (
-        attacks.balanced_accuracy(
+        attacks.decision_accuracy(
             attacks.threshold_attack(*target[:2], *shadow, per_class=p), target[2]
         ).value
         for p in (True, False)
@@ -132,10 +132,10 @@ def test_balanced_accuracy_counts_and_is_exact():
     decision = np.r_[
         np.ones(681, bool), np.zeros(319, bool), np.ones(450, bool), np.zeros(550, bool)
     ]
-    assert attacks.balanced_accuracy(decision, np.arange(2000) < 1000).value == 0.6155
-    unequal = attacks.balanced_accuracy([True, True, False, True], [True, False, False, False])
+    assert attacks.decision_accuracy(decision, np.arange(2000) < 1000).value == 0.6155
+    unequal = attacks.decision_accuracy([True, True, False, True], [True, False, False, False])
     assert math.isclose(unequal.value, (1 + 1 / 3) / 2)
-    perfect = attacks.balanced_accuracy([True] * 20 + [False] * 20, [True] * 20 + [False] * 20)
+    perfect = attacks.decision_accuracy([True] * 20 + [False] * 20, [True] * 20 + [False] * 20)
     assert perfect.value == perfect.high == 1 and 0.8 < perfect.low < 1
 
 
@@ -145,7 +145,7 @@ def test_correctness_accuracy_is_the_identity():
     identity = attacks.correctness_accuracy(
         float(right[member].mean()), float(right[~member].mean())
     )
-    assert math.isclose(identity, attacks.balanced_accuracy(right, member).value)
+    assert math.isclose(identity, attacks.decision_accuracy(right, member).value)
     assert attacks.correctness_accuracy(1.0, 0.607) == 0.6965
 
 
@@ -157,7 +157,7 @@ def test_interval_of_the_accuracy_covers(rates):
     member = np.arange(300) < 180
     for _ in range(1000):
         decision = np.where(member, rng.random(300) < rates[0], rng.random(300) >= rates[1])
-        found = attacks.balanced_accuracy(decision, member)
+        found = attacks.decision_accuracy(decision, member)
         covered += found.low <= truth <= found.high
     assert covered >= 927  # the 0.1 % quantile of Binomial(1000, 0.95)
 
@@ -172,10 +172,10 @@ def test_nothing_to_find_gives_one_half(per_class):
     for _ in range(200):
         shadow, target = made(rng, 200, shift=0), made(rng, 400, shift=0)
         said = attacks.threshold_attack(*target[:2], *shadow, per_class=per_class)
-        found.append(attacks.balanced_accuracy(said, target[2]).value)
+        found.append(attacks.decision_accuracy(said, target[2]).value)
     assert abs(np.mean(found) - 0.5) < 4 * np.std(found) / np.sqrt(200)
     # in the data that the thresholds were learned on, the same nothing looks like something
-    own = attacks.balanced_accuracy(attacks.threshold_attack(*shadow[:2], *shadow), shadow[2]).value
+    own = attacks.decision_accuracy(attacks.threshold_attack(*shadow[:2], *shadow), shadow[2]).value
     assert own > 0.52
 
 
@@ -206,9 +206,9 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match="shadow_logits: given 3 classes, expected 2 classes"):
         attacks.metric_attacks(np.zeros((1, 2)), [0], np.zeros((2, 3)), [0, 0], [True, False])
     with pytest.raises(ValueError, match="decision: given shape"):
-        attacks.balanced_accuracy([[True]], [True])
+        attacks.decision_accuracy([[True]], [True])
     with pytest.raises(ValueError, match="member"):
-        attacks.balanced_accuracy([True], [True])
+        attacks.decision_accuracy([True], [True])
     with pytest.raises(ValueError, match="test_accuracy"):
         attacks.correctness_accuracy(1.0, 60.7)
 
@@ -229,5 +229,5 @@ def test_published_outputs_give_the_published_table():
         said = attacks.metric_attacks(
             target, d["target_y"], shadow, d["shadow_y"], d["shadow_member"]
         )
-        found = [attacks.balanced_accuracy(one, d["target_member"]).value for one in said.values()]
+        found = [attacks.decision_accuracy(one, d["target_member"]).value for one in said.values()]
         assert [math.floor(round(1000 * value, 6) + 0.5) / 10 for value in found] == list(row)

@@ -46,17 +46,7 @@ def log_probabilities(probabilities, tolerance=1e-3):
     p = checks.real_array("probabilities", probabilities)
     if p.ndim < 2 or p.shape[-1] < 2:
         checks.fail("probabilities", f"shape {p.shape}", "shape (..., n, K) with K >= 2 classes")
-    if p.min() < 0:
-        checks.fail("probabilities", f"a smallest entry of {p.min():g}", "entries of at least 0")
-    total = p.sum(axis=-1)
-    off = np.abs(total - 1)
-    if off.max() > tolerance:
-        worst = total.flat[off.argmax()]
-        checks.fail(
-            "probabilities",
-            f"a row that sums to {worst:g}",
-            f"rows that sum to 1 within {tolerance:g}",
-        )
+    checks.distributions("probabilities", p, tolerance=tolerance)
     with np.errstate(divide="ignore"):
         return np.log(p)
 
@@ -231,7 +221,7 @@ def metric_attacks(
     return decisions
 
 
-def balanced_accuracy(decision, member, delta=0.05):
+def decision_accuracy(decision, member, delta=0.05):
     """Accuracy of decisions where members and non-members are equally likely, (TPR + TNR) / 2.
 
     Parameters
@@ -261,7 +251,7 @@ def balanced_accuracy(decision, member, delta=0.05):
 
     Examples
     --------
-    >>> balanced_accuracy([True, False, False, False], [True, True, False, False]).value
+    >>> decision_accuracy([True, False, False, False], [True, True, False, False]).value
     0.75
     """
     decision = checks.boolean_array("decision", decision, ndim=1)
