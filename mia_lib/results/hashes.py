@@ -1,7 +1,6 @@
-"""What data and which code a result comes from, as hashes."""
+"""What data a result comes from, as a hash."""
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 
@@ -41,31 +40,4 @@ def hash_arrays(*arrays):
         step = max(1, (1 << 24) // max(1, rows[:1].nbytes))
         for start in range(0, len(rows), step):
             digest.update(np.ascontiguousarray(rows[start : start + step]).tobytes())
-    return digest.hexdigest()
-
-
-def hash_code(*paths):
-    """SHA-256 over the library's source, and over further files.
-
-    Parameters
-    ----------
-    *paths : path
-        Further files, by name and content.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits. Line ends do not matter.
-
-    Examples
-    --------
-    >>> hash_code() == hash_code()
-    True
-    """
-    library = Path(__file__).parents[1]
-    named = [(path.relative_to(library).as_posix(), path) for path in sorted(library.rglob("*.py"))]
-    digest = hashlib.sha256()
-    for name, path in named + [(Path(path).name, Path(path)) for path in paths]:
-        content = path.read_bytes().replace(b"\r\n", b"\n")
-        digest.update(f"{name}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()

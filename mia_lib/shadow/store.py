@@ -5,8 +5,7 @@ manifest.json       everything that the numbers depend on, and the machine that 
 masks.npy           (S, n) bool
 logits.npy          (S, Q, n, K) float32
 models/NNNN.npz     state of one chunk, named after its first model
-seconds/NNNN.json   what that chunk took, a number
-done/NNNN.json      checksums and the machine, written last: a chunk without it has not been trained
+done/NNNN.json      checksums, machine, processor seconds, written last: without it nothing counts
 ```
 
 A file is written under a temporary name and moved into place, so at every moment each is either
@@ -23,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mia_lib import checks, machine, reseed
+from mia_lib import checks, clock, machine, reseed
 
 try:
     import fcntl
@@ -68,12 +67,15 @@ class Store:
 
     @property
     def seconds_per_model(self):
-        """What training a model and asking it all queries took on average, by the clock of the
-        process that did it, over all runs that trained into the store; NaN where none kept it.
+        """Processor seconds that training a model and asking it all queries took on average, over
+        all runs that trained into the store; NaN where none kept them.
         """
-        timed = [chunk for chunk in self._chunks() if seconds_file(self.path, chunk).exists()]
-        spent = [json.loads(seconds_file(self.path, chunk).read_text()) for chunk in timed]
-        return sum(spent) / sum(map(len, timed)) if timed else float("nan")
+        done = [json.loads(done_file(self.path, chunk).read_text()) for chunk in self._chunks()]
+        spent = [
+            (one["processor_seconds"], one["models"]) for one in done if "processor_seconds" in one
+        ]
+        models = sum(stop - start for _, (start, stop) in spent)
+        return sum(seconds for seconds, _ in spent) / models if models else float("nan")
 
     def logits(self):
         """Outputs of every model for every query and example.
@@ -169,7 +171,8 @@ def load(path, x=None, y=None):
         checks.fail("path", str(path), "a folder that shadow.train has written")
     manifest = json.loads((path / "manifest.json").read_text())
     masks = np.load(path / "masks.npy", allow_pickle=False)
-    for chunk in chunks(len(masks), manifest["chunk"]):
+    all_chunks = chunks(len(masks), manifest["chunk"])
+    for chunk in all_chunks:
         if not done_file(path, chunk).exists():
             checks.fail(
                 "path",
@@ -183,6 +186,7 @@ def load(path, x=None, y=None):
         for name, array in (("x", x), ("y", y)):
             if array_hash(array) != manifest[name]:
                 checks.fail(name, "other data", "the data that the models were trained on")
+    count_cost(path, all_chunks)
     return Store(path, manifest, masks, x=x, y=y)
 
 
@@ -202,10 +206,6 @@ def weights_file(path, chunk):
 
 def done_file(path, chunk):
     return path / "done" / f"{chunk.start:04d}.json"
-
-
-def seconds_file(path, chunk):
-    return path / "seconds" / f"{chunk.start:04d}.json"
 
 
 def array_hash(array):
@@ -353,10 +353,16 @@ def open_logits(path, shape):
     return np.lib.format.open_memmap(file, "r+")
 
 
-def finish(path, chunk, state, logits, shape, seconds):
+def finish(path, chunk, state, logits, shape, cost):
     """Write one chunk: weights, outputs, and last the checksums that make it count."""
-    record = {"models": [chunk.start, chunk.stop], "logits": array_hash(logits), "weights": None}
-    record["machine"] = machine.instructions()
+    made_by, seconds = cost
+    record = {
+        "models": [chunk.start, chunk.stop],
+        "logits": array_hash(logits),
+        "weights": None,
+        "processor_seconds": seconds,
+        "machine": machine.instructions(),
+    }
     if state is not None:
         file = weights_file(path, chunk)
         write_atomically(file, lambda stream: np.savez(stream, **state))
@@ -364,8 +370,15 @@ def finish(path, chunk, state, logits, shape, seconds):
     outputs = open_logits(path, shape)
     outputs[chunk.start : chunk.stop] = logits
     outputs.flush()
-    write_json(seconds_file(path, chunk), seconds)
     write_json(done_file(path, chunk), record)
+    clock.made(done_file(path, chunk), 0.0 if made_by == clock.here() else seconds)
+
+
+def count_cost(path, finished):
+    """Tell the clock what finished chunks have cost; stores of old versions do not say it."""
+    for chunk in finished:
+        file = done_file(path, chunk)
+        clock.found(file, json.loads(file.read_text()).get("processor_seconds"))
 
 
 def missing(path, all_chunks, n_models, n_queries, n_examples):
