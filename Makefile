@@ -6,7 +6,7 @@ PYTEST = $(PYTHON) -m pytest -rs --durations=10 $(PYTEST_FLAGS)
 # One thread per process: two torch threads on a busy machine are many times slower than one.
 export OMP_NUM_THREADS = 1
 
-.PHONY: help setup book html execute lab test bench data run clean
+.PHONY: help setup book html execute lab test bench data run stale clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -54,6 +54,9 @@ data: setup  ## fetch and verify a data set: make data NAME=mnist; without NAME 
 
 run: setup  ## run an experiment: make run NOTEBOOK=lira DATA=location30 SCALE=paper [RECORD=1]
 	@$(PYTHON) scripts/run.py "$(NOTEBOOK)" --data "$(DATA)" --scale "$(SCALE)" $(if $(RECORD),--record)
+
+stale: setup  ## list the records that today's code has not made, with what each of them cost
+	@$(PYTHON) scripts/stale.py
 
 clean:  ## remove everything that was built, but not the environment
 	@echo "==> removing _build and caches"

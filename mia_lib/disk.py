@@ -1,8 +1,8 @@
 """What is written to disk: hashes of what is there, files that are whole or absent, folders of work
 that goes on where it stopped.
 
-A folder of work has a manifest, a JSON file with everything that its numbers depend on. Work is gone
-on with only where the manifest is the same, so that no folder mixes two settings.
+A folder of work has a manifest, a JSON file with everything that its numbers depend on. Work goes
+on only where the manifest is the same, so that no folder mixes two settings.
 """
 
 import contextlib
