@@ -11,6 +11,7 @@ book/records.ipynb shows them all and says which were made by the code as it is 
 from mia_lib.results.code import hash_code
 from mia_lib.results.display import table
 from mia_lib.results.hashes import hash_arrays
+from mia_lib.results.picture import picture, picture_alt
 from mia_lib.results.record import (
     SCHEMA,
     as_of_today,
@@ -31,6 +32,8 @@ __all__ = [
     "hash_arrays",
     "hash_code",
     "largest",
+    "picture",
+    "picture_alt",
     "read",
     "recorded",
     "row",
