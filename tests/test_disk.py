@@ -1,4 +1,4 @@
-"""Hashes against bytes put together by hand, files that stay whole, folders that know their work."""
+"""Hashes against bytes put together by hand, whole files, folders that know their work."""
 
 import hashlib
 import os
