@@ -6,7 +6,7 @@ PYTEST = $(PYTHON) -m pytest -rs --durations=10 $(PYTEST_FLAGS)
 # One thread per process: two torch threads on a busy machine are many times slower than one.
 export OMP_NUM_THREADS = 1
 
-.PHONY: help setup book html execute lab test bench data run stale clean
+.PHONY: help setup book html execute lab test portable reseed bench data run stale clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -35,6 +35,8 @@ lab: setup  ## open the chapters in JupyterLab
 
 test: export MIA_PROGRESS = off
 test: setup  ## check everything that must hold
+	@echo "==> the machine"
+	@$(PYTHON) -m mia_lib.machine
 	@echo "==> 1/5 style"
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
@@ -46,6 +48,12 @@ test: setup  ## check everything that must hold
 	@$(PYTHON) scripts/book.py html
 	@echo "==> 5/5 the built pages in a browser"
 	@$(PYTEST) tests/book/test_browser.py
+
+portable: setup  ## check chapters and notebooks with the instructions of other processors, AVX2 and SSE
+	@$(PYTHON) scripts/portable.py $(NOTEBOOKS) -- -n 2 $(PYTEST_FLAGS)
+
+reseed: setup  ## train with 20 other seeds, record how far every assertion is from failing (hours, resumes)
+	@$(PYTHON) scripts/reseed.py $(NOTEBOOKS)
 
 bench: setup  ## measure the speed, print a table per bench (fails nothing)
 	@for bench in tests/bench/*.py; do echo "==> $$bench"; $(PYTHON) $$bench || exit 1; done

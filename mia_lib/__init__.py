@@ -2,8 +2,9 @@
 
 Import the module that holds the idea: ``from mia_lib import signals, lira``. From the ground up:
 
-- `checks`: errors of one line; `clock`: processor seconds, over all parts of a run
-- `disk`: hashes and whole files; `intervals`; `plots`; `progress`
+- `checks`: errors of one line; `clock`: processor seconds, over all parts of a run; `machine`: what
+  the last bits depend on
+- `disk`: hashes and whole files; `intervals`; `plots`; `progress`; `reseed`: other seeds
 - `signals`: what an adversary sees; `text`: tokens and their likelihoods; `models`: architectures;
   `model_checks`: what signals of shadow models must look like
 - `data`: data sets by name; `metrics`: the ROC and the metric family; `results`: records of runs

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from mia_lib import checks, clock, disk, models, progress
+from mia_lib import checks, clock, disk, models, progress, reseed
 from mia_lib.generative import gan as gans
 
 SAVE_EVERY = 60  # seconds between two states on disk, checkpoints apart
@@ -55,7 +55,7 @@ class Run:
         if rng is None and self.folder is not None and (self.folder / "manifest.json").exists():
             self.seed = json.loads((self.folder / "manifest.json").read_text())["seed"]
         else:
-            self.seed = int(checks.generator(rng).integers(2**62))
+            self.seed = reseed.seed(int(checks.generator(rng).integers(2**62)))
         self.data_hash = disk.hash_arrays(x)
         self.x = torch.from_numpy(2 * x - 1).to(self.device)
         self.draws = torch.Generator(self.device).manual_seed(self.seed)
@@ -243,7 +243,7 @@ class Run:
             **self.stored,
         }
         file = self.folder / "manifest.json"
-        if not disk.begun(file, manifest, "folder"):
+        if disk.begun(file, manifest, "folder") is None:
             disk.write_json(file, manifest)
 
     def _save(self, epoch, history):

@@ -282,7 +282,7 @@ def find(notebook=None, data=None, scale=None, *, folder=None):
         for key, v in dict(notebook=notebook, data=data, scale=scale).items()
         if v is not None
     }
-    records = [read(path) for path in sorted(folder.glob("*.json"))]
+    records = [read(path) for path in sorted(folder.glob("*--*.json"))]
     return [record for record in records if all(record[key] == v for key, v in wanted.items())]
 
 

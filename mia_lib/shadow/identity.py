@@ -90,9 +90,26 @@ def _source_hash(thing):
         return hashlib.sha256(code.co_code).hexdigest() if code else "unknown"
 
 
+class _WithoutReseed(ast.NodeTransformer):
+    """Leaves `mia_lib.reseed` out, where it decorates or is imported: without a shift it does
+    nothing, and with one the manifest says so.
+    """
+
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        node.decorator_list = [
+            one for one in node.decorator_list if not ast.unparse(one).startswith("reseed.")
+        ]
+        return node
+
+    def visit_ImportFrom(self, node):
+        node.names = [one for one in node.names if one.name != "reseed"]
+        return node if node.names else None
+
+
 def _without_comments(source):
     """sha256 of a source's syntax tree: comments, docstrings and layout do not count."""
-    tree = ast.parse(source)
+    tree = _WithoutReseed().visit(ast.parse(source))
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0] if node.body else None

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import mia_lib
-from mia_lib import checks, clock, disk, progress
+from mia_lib import checks, clock, disk, progress, reseed
 from mia_lib.shadow import identity, place
 from mia_lib.shadow import store as stores
 from mia_lib.shadow.queries import Augmentation
@@ -29,6 +29,7 @@ class Each:
     train_one: object
     predict: object
 
+    @reseed.fit
     def __call__(self, x, y, members, rngs):
         return [self.train_one(x[row], y[row], rng) for row, rng in zip(members, rngs)]
 

@@ -1,11 +1,11 @@
 """A folder that holds the shadow models: masks, weights and outputs, each chunk with its checksum.
 
 ```
-manifest.json       everything that the numbers depend on
+manifest.json       everything that the numbers depend on, and the machine that began the store
 masks.npy           (S, n) bool
 logits.npy          (S, Q, n, K) float32
 models/NNNN.npz     state of one chunk, named after its first model
-done/NNNN.json      checksums and processor seconds, written last: without it nothing counts
+done/NNNN.json      checksums, machine, processor seconds, written last: without it nothing counts
 ```
 
 A file is written under a temporary name and moved into place, so at every moment each is either
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mia_lib import checks, clock, disk
+from mia_lib import checks, clock, disk, machine, reseed
 
 
 class Store:
@@ -202,13 +202,20 @@ def done_file(path, chunk):
 def begin(path, manifest, masks):
     """Write the manifest of a new store, or compare it with the one that is there.
 
+    What `mia_lib.machine` says is added to `manifest`, and a shift of the seeds where there is one.
+    Another machine is no reason to refuse a store: `finished_elsewhere` says so in one line.
+
     Raises
     ------
     ValueError
         If anything that the numbers depend on differs; nothing is touched.
     """
     file = path / "manifest.json"
-    if not disk.begun(file, manifest, "store"):
+    if reseed.shift():
+        manifest["reseed"] = reseed.shift()
+    manifest["machine"] = machine.instructions()
+    there = disk.begun(file, manifest, "store", aside=("machine",))
+    if there is None:
         if (path / "logits.npy").exists() or any((path / "done").glob("*.json")):
             checks.fail(
                 "store", f"{path}, which holds models but no manifest.json", "another folder"
@@ -216,6 +223,7 @@ def begin(path, manifest, masks):
         disk.write_npy(path / "masks.npy", masks)
         disk.write_json(file, manifest, sort_keys=True)
         return
+    manifest["machine"] = there.get("machine")  # a store of an older version names none
     masks_file = path / "masks.npy"
     try:
         intact = disk.hash_array(np.load(masks_file, allow_pickle=False)) == manifest["masks"]
@@ -244,6 +252,7 @@ def finish(path, chunk, state, logits, shape, cost):
         "logits": disk.hash_array(logits),
         "weights": None,
         "processor_seconds": seconds,
+        "machine": machine.instructions(),
     }
     if state is not None:
         file = weights_file(path, chunk)
@@ -294,7 +303,26 @@ def missing(path, all_chunks, n_models, n_queries, n_examples):
             warnings.warn(f"{fault}; {names} are trained again", stacklevel=3)
             done_file(path, chunk).unlink()
             todo.append(chunk)
+    elsewhere = finished_elsewhere(path, [chunk for chunk in finished if chunk not in todo])
+    if elsewhere:
+        warnings.warn(f"{path}: {elsewhere}", stacklevel=3)
     return sorted(todo, key=lambda chunk: chunk.start)
+
+
+def finished_elsewhere(path, finished):
+    """Which finished models another machine has trained, and what differs there, in words; empty
+    where none or nothing is known.
+    """
+    found = {}
+    for chunk in finished:
+        there = json.loads(done_file(path, chunk).read_text()).get("machine")
+        found.setdefault(machine.differences(there), []).append(chunk)
+    return "; ".join(
+        f"{sum(map(len, some))} models were trained with other instructions ({what}), and their "
+        f"numbers are not those of this processor to the last bit"
+        for what, some in found.items()
+        if what
+    )
 
 
 def _fault(path, chunk, outputs):

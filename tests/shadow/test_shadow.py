@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mia_lib import disk, shadow
+from mia_lib import disk, machine, reseed, shadow
 from mia_lib.shadow import identity, run
 from mia_lib.train import Classifier
 
@@ -360,7 +360,7 @@ SERVER = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 import test_shadow as t
-from mia_lib import shadow
+from mia_lib import machine, reseed, shadow
 
 def job(folder):
     shadow.train(t.RECIPE, *t.data(), t.half(), folder, seed=3, chunk=2)
@@ -693,3 +693,92 @@ def test_a_folder_is_named_after_everything_it_is_told(monkeypatch, tmp_path):
     assert (
         found[0] == shadow.folder("toy", "a", RECIPE, np.arange(3)) and found[0].parent == tmp_path
     )
+
+
+# --- the machine and the shift of the seeds -------------------------------------------------------
+
+ELSEWHERE = {"processor": "another", "torch": "DEFAULT", "BLAS": "openblas Prescott"}
+
+
+def rewritten(file, change):
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+
+
+def again(folder, **changes):
+    x, y = data()
+    call = {"fit": RECIPE, "x": x, "y": y, "masks": half(), "store": folder, "seed": 3, "chunk": 2}
+    return shadow.train(**(call | changes))
+
+
+def test_a_store_names_what_made_it(finished):
+    assert finished.manifest["machine"] == machine.instructions()
+    assert {"threads", "versions"} <= finished.manifest.keys()
+    assert json.loads((finished.path / "manifest.json").read_text()) == finished.manifest
+    for file in (finished.path / "done").glob("*.json"):
+        assert json.loads(file.read_text())["machine"] == machine.instructions()
+
+
+def test_models_of_other_instructions_are_read_and_one_line_says_so(copy, finished, monkeypatch):
+    monkeypatch.setattr(run, "train_chunk", None)  # nothing is trained
+    rewritten(copy / "manifest.json", lambda manifest: manifest.update(machine=ELSEWHERE))
+    for name in ("0000", "0004"):
+        rewritten(copy / "done" / f"{name}.json", lambda done: done.update(machine=ELSEWHERE))
+    with pytest.warns(UserWarning, match="4 models were trained with other instructions") as said:
+        store = again(copy)
+    assert len(said) == 1 and "torch DEFAULT, here " in str(said[0].message)
+    assert store.manifest["machine"] == ELSEWHERE
+    assert np.array_equal(store.logits(), finished.logits())
+
+
+def test_what_is_missing_is_trained_here_and_says_so_itself(copy):
+    rewritten(copy / "manifest.json", lambda manifest: manifest.update(machine=ELSEWHERE))
+    for name in ("0000", "0002", "0004"):
+        rewritten(copy / "done" / f"{name}.json", lambda done: done.update(machine=ELSEWHERE))
+    (copy / "done" / "0006.json").unlink()
+    with pytest.warns(UserWarning, match="6 models were trained with other instructions"):
+        again(copy)
+    assert json.loads((copy / "done" / "0006.json").read_text())["machine"] != ELSEWHERE
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_store_that_names_no_machine_is_gone_on_with(copy, finished):
+    rewritten(copy / "manifest.json", lambda manifest: manifest.pop("machine"))
+    for file in (copy / "done").glob("*.json"):
+        rewritten(file, lambda done: done.pop("machine"))
+    (copy / "done" / "0002.json").unlink()
+    assert np.array_equal(again(copy).logits(), finished.logits())
+    assert np.array_equal(shadow.load(copy).logits(), finished.logits())
+    assert "machine" not in json.loads((copy / "manifest.json").read_text())
+
+
+def test_a_shift_trains_other_models_on_the_same_data(tmp_path, copy, finished, monkeypatch):
+    monkeypatch.setenv(reseed.VARIABLE, "2")
+    with pytest.raises(ValueError, match="reseed: absent -> 2"):
+        again(copy)
+    shifted = again(tmp_path / "shifted")
+    assert shifted.manifest.pop("reseed") == 2 and shifted.manifest == finished.manifest
+    assert np.array_equal(shifted.masks, finished.masks)
+    same = [np.array_equal(a, b) for a, b in zip(shifted.logits(), finished.logits())]
+    assert not any(same)
+    one = RECIPE(*data(), half()[:1], [np.random.default_rng(shifted.seeds[0])])
+    assert np.allclose(RECIPE.logits(one, data()[0])[0], shifted.logits()[0, 0], atol=1e-5)
+
+
+def test_a_shift_has_a_folder_of_its_own(monkeypatch):
+    plain = shadow.folder("toy", 1)
+    monkeypatch.setenv(reseed.VARIABLE, "2")
+    two = shadow.folder("toy", 1)
+    monkeypatch.setenv(reseed.VARIABLE, "3")
+    assert len({plain, two, shadow.folder("toy", 1)}) == 3
+    monkeypatch.setenv(reseed.VARIABLE, "0")
+    assert shadow.folder("toy", 1) == plain
+
+
+def test_the_librarys_hash_leaves_the_shift_out():
+    plain = "from mia_lib import checks\ndef f(rngs):\n    return rngs\n"
+    shifted = "from mia_lib import checks, reseed\n@reseed.fit\ndef f(rngs):\n    return rngs\n"
+    assert identity._without_comments(plain) == identity._without_comments(shifted)
+    other = shifted.replace("@reseed.fit", "@functools.cache")
+    assert identity._without_comments(plain) != identity._without_comments(other)
