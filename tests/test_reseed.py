@@ -28,8 +28,9 @@ def logits_by_epoch():
 
 
 def gan(rng):
-    recipe = generative.JsGanRecipe(epochs=1, batch_size=4)
-    return generative.js_gan(np.full((8, 8, 8), 0.5), recipe, rng=rng)[1]
+    return generative.js_gan(
+        np.full((8, 8, 8), 0.5), generative.JsGanRecipe(epochs=1, batch_size=4), rng=rng
+    )[1]
 
 
 def quantiles():

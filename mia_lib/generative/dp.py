@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from mia_lib import checks, results, train
+from mia_lib import checks, disk, train
 from mia_lib.generative.js import cross_entropy
 from mia_lib.generative.networks import Discriminator, Generator
 from mia_lib.generative.recipe import GanRecipe, check_real_label
@@ -116,7 +116,7 @@ def dp_cgan(x, labels, recipe=DpCganRecipe(), *, checkpoints=None, folder=None, 
     labels = checks.labels("labels", labels, n, n_classes=recipe.n_classes)
     batch_size = checks.integer("batch_size", recipe.batch_size, 1, high=n)
     n_classes = int(labels.max()) + 1 if recipe.n_classes is None else recipe.n_classes
-    of_labels = {"labels": results.hash_arrays(labels)}
+    of_labels = {"labels": disk.hash_arrays(labels)}
     run = Run("DP-cGAN", x, recipe, folder=folder, rng=rng, n_classes=n_classes, stored=of_labels)
     classes = torch.from_numpy(labels).to(run.device)
     generator, of_generator = run.add("generator", lambda: Generator(run.of, n_classes))

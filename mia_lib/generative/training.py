@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from mia_lib import checks, clock, models, progress, reseed, results
+from mia_lib import checks, clock, disk, models, progress, reseed
 from mia_lib.generative import gan as gans
 
 SAVE_EVERY = 60  # seconds between two states on disk, checkpoints apart
@@ -56,7 +56,7 @@ class Run:
             self.seed = json.loads((self.folder / "manifest.json").read_text())["seed"]
         else:
             self.seed = reseed.seed(int(checks.generator(rng).integers(2**62)))
-        self.data_hash = results.hash_arrays(x)
+        self.data_hash = disk.hash_arrays(x)
         self.x = torch.from_numpy(2 * x - 1).to(self.device)
         self.draws = torch.Generator(self.device).manual_seed(self.seed)
         self.made_by, self.networks, self.optimizers = {}, {}, {}
@@ -181,7 +181,7 @@ class Run:
         if self.folder is None:
             kept[epoch] = state
         else:
-            _write(self._file(epoch), state)
+            disk.write_npz(self._file(epoch), state)
 
     def _gan(self, epoch, kept, history, epsilon):
         if epoch in kept:
@@ -242,23 +242,9 @@ class Run:
             "networks": [str(net) for net in self.networks.values()],
             **self.stored,
         }
-        manifest = json.loads(json.dumps(manifest))
-        path = self.folder / "manifest.json"
-        if path.exists():
-            there = json.loads(path.read_text())
-            for name in manifest.keys() | there.keys():
-                if manifest.get(name) != there.get(name):
-                    given = f"a {self.kind} with {name} {str(manifest.get(name))[:60]}"
-                    checks.fail(
-                        "folder",
-                        given,
-                        f"{str(there.get(name))[:60]}, as {self.folder} holds, or another folder",
-                    )
-            return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name("manifest.json.partial")
-        partial.write_text(json.dumps(manifest, indent=1))
-        os.replace(partial, path)
+        file = self.folder / "manifest.json"
+        if disk.begun(file, manifest, "folder") is None:
+            disk.write_json(file, manifest)
 
     def _save(self, epoch, history):
         state = {
@@ -278,7 +264,7 @@ class Run:
         spent = np.nan if self.spent is None else self.spent + self.elapsed()
         state["processor_seconds"] = np.array(spent)
         state.update({f"loss/{name}": np.array(values) for name, values in history.items()})
-        _write(self.folder / (LATEST if epoch >= self.reached else AGAIN), state)
+        disk.write_npz(self.folder / (LATEST if epoch >= self.reached else AGAIN), state)
         if epoch >= self.reached:
             (self.folder / AGAIN).unlink(missing_ok=True)
 
@@ -337,11 +323,3 @@ def descend(optimizer, loss):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-
-
-def _write(path, arrays):
-    """All arrays of a file or none of them: written beside it and moved into place."""
-    partial = path.with_name(path.name + ".partial")
-    with open(partial, "wb") as file:
-        np.savez(file, **arrays)
-    os.replace(partial, path)

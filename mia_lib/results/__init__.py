@@ -9,10 +9,11 @@ book/records.ipynb shows them all and says which were made by the code as it is 
 reports is read by `paper` from the files in book/papers, and not typed either.
 """
 
+from mia_lib.disk import hash_arrays
 from mia_lib.results.code import hash_code
 from mia_lib.results.display import table
-from mia_lib.results.hashes import hash_arrays
 from mia_lib.results.papers import paper
+from mia_lib.results.picture import picture, picture_alt
 from mia_lib.results.record import (
     SCHEMA,
     Provenance,
@@ -36,6 +37,8 @@ __all__ = [
     "hash_code",
     "largest",
     "paper",
+    "picture",
+    "picture_alt",
     "read",
     "recorded",
     "row",

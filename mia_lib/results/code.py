@@ -31,11 +31,12 @@ from mia_lib.results.sources import Library, imports, names_bound, needed
 SHOWN = (
     "mia_lib.__version__",
     "mia_lib.clock",
+    "mia_lib.disk",
     "mia_lib.plots",
     "mia_lib.progress",
     "mia_lib.results.code",
     "mia_lib.results.display",
-    "mia_lib.results.hashes",
+    "mia_lib.results.picture",
     "mia_lib.results.record.as_of_today",
     "mia_lib.results.record.find",
     "mia_lib.results.record.largest",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mia_lib import __version__, checks, clock
+from mia_lib import __version__, checks, clock, disk
 from mia_lib.intervals import Estimate
 from mia_lib.results.code import hash_code
 
@@ -198,16 +198,7 @@ def write(provenance, rows, seconds, *, name=None, folder=None):
     record = _plain("record", record)
     check(record)
     target = (_written() if folder is None else Path(folder)) / f"{text}.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(
-            json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
-            encoding="utf-8",
-        )
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    disk.write_json(target, record, shared=True)
     return target
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 import mia_lib
-from mia_lib.shadow.store import array_hash
+from mia_lib import disk
 
 COVERED = (
     "mia_lib.models.",
@@ -39,11 +39,11 @@ def describe(value, depth=0):
     if isinstance(value, float):
         return value if np.isfinite(value) else repr(value)
     if isinstance(value, torch.Tensor):
-        return array_hash(value.detach().cpu().numpy())
+        return disk.hash_array(value.detach().cpu().numpy())
     if isinstance(value, np.generic):
         return inner(value.item())
     if isinstance(value, np.ndarray):
-        return array_hash(value)
+        return disk.hash_array(value)
     if isinstance(value, (list, tuple)):
         return [inner(item) for item in value]
     if isinstance(value, (set, frozenset)):

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import mia_lib
-from mia_lib import checks, clock, progress, reseed
+from mia_lib import checks, clock, disk, progress, reseed
 from mia_lib.shadow import identity, place
 from mia_lib.shadow import store as stores
 from mia_lib.shadow.queries import Augmentation
@@ -169,9 +169,9 @@ def train(
         "seed": seed,
         "chunk": size,
         "threads": threads,
-        "x": stores.array_hash(x),
-        "y": stores.array_hash(y),
-        "masks": stores.array_hash(masks),
+        "x": disk.hash_array(x),
+        "y": disk.hash_array(y),
+        "masks": disk.hash_array(masks),
         "device": str(getattr(fit, "torch_device", "the fit's own")),
         "versions": {
             "torch": torch.__version__,
@@ -181,7 +181,7 @@ def train(
         "code": identity.code_hash(),
     }
     path = place.folder("shadow", manifest) if store is None else Path(store)
-    with stores.locked(path):
+    with disk.locked(path, "store"):
         stores.begin(path, manifest, masks)
         all_chunks = stores.chunks(len(masks), size)
         todo = stores.missing(path, all_chunks, len(masks), len(queries), len(x))

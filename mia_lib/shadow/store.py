@@ -13,8 +13,6 @@ whole or absent; only the rows of logits.npy are written in place, and a chunk's
 for them.
 """
 
-import contextlib
-import hashlib
 import json
 import os
 import warnings
@@ -22,14 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mia_lib import checks, clock, machine, reseed
-
-try:
-    import fcntl
-except ImportError:  # Windows has no such lock; two writers are then not noticed
-    fcntl = None
-
-_locked_here = set()
+from mia_lib import checks, clock, disk, machine, reseed
 
 
 class Store:
@@ -184,7 +175,7 @@ def load(path, x=None, y=None):
     if x is not None:
         x, y = np.asarray(x), np.asarray(y).astype(np.int64)
         for name, array in (("x", x), ("y", y)):
-            if array_hash(array) != manifest[name]:
+            if disk.hash_array(array) != manifest[name]:
                 checks.fail(name, "other data", "the data that the models were trained on")
     count_cost(path, all_chunks)
     return Store(path, manifest, masks, x=x, y=y)
@@ -208,75 +199,6 @@ def done_file(path, chunk):
     return path / "done" / f"{chunk.start:04d}.json"
 
 
-def array_hash(array):
-    """sha256 of type, shape and content."""
-    array = np.ascontiguousarray(array)
-    digest = hashlib.sha256(f"{array.dtype.str} {array.shape} ".encode())
-    digest.update(array.reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
-
-
-def file_hash(file):
-    with open(file, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def write_atomically(file, write):
-    """Call `write(stream)` on a temporary file beside `file`, flush it to the disk, move it into
-    place.
-    """
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(file.name + ".part")
-    with open(temporary, "wb") as stream:
-        write(stream)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(temporary, file)
-    _flush_folder(file.parent)
-
-
-def _flush_folder(folder):
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def write_json(file, content):
-    text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    write_atomically(file, lambda stream: stream.write(text.encode()))
-
-
-@contextlib.contextmanager
-def locked(path):
-    """Hold the folder against other writers; the system drops the lock with the process, however
-    that ends.
-
-    A record lock, not flock: forked workers do not inherit it, so none can keep it alive after its
-    parent is killed.
-    """
-    path = Path(path)
-    path.mkdir(parents=True, exist_ok=True)
-    key = str(path.resolve())
-    busy = f"{path}, which another run is writing"
-    if key in _locked_here:
-        checks.fail("store", busy, "a folder of its own for each run")
-    with open(path / "lock", "w") as stream:
-        if fcntl is not None:
-            try:
-                fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                checks.fail("store", busy, "a folder of its own for each run")
-        _locked_here.add(key)
-        try:
-            yield
-        finally:
-            _locked_here.discard(key)
-
-
 def begin(path, manifest, masks):
     """Write the manifest of a new store, or compare it with the one that is there.
 
@@ -292,55 +214,24 @@ def begin(path, manifest, masks):
     if reseed.shift():
         manifest["reseed"] = reseed.shift()
     manifest["machine"] = machine.instructions()
-    if not file.exists():
+    there = disk.begun(file, manifest, "store", aside=("machine",))
+    if there is None:
         if (path / "logits.npy").exists() or any((path / "done").glob("*.json")):
             checks.fail(
                 "store", f"{path}, which holds models but no manifest.json", "another folder"
             )
-        write_atomically(
-            path / "masks.npy", lambda stream: np.save(stream, masks, allow_pickle=False)
-        )
-        write_json(file, manifest)
+        disk.write_npy(path / "masks.npy", masks)
+        disk.write_json(file, manifest, sort_keys=True)
         return
-    try:
-        old = json.loads(file.read_text())
-    except ValueError:
-        checks.fail("store", f"{file}, which is damaged", "another folder")
-    new = json.loads(json.dumps(manifest))
-    manifest["machine"] = old.pop("machine", None)  # a store of an older version names none
-    del new["machine"]
-    changes = [f"{name}: {was} -> {now}" for name, was, now in _differences(old, new)]
-    if changes:
-        checks.fail(
-            "store",
-            f"{path}, made with other settings ({'; '.join(changes)})",
-            "another folder, or the same settings",
-        )
+    manifest["machine"] = there.get("machine")  # a store of an older version names none
     masks_file = path / "masks.npy"
     try:
-        intact = array_hash(np.load(masks_file, allow_pickle=False)) == manifest["masks"]
+        intact = disk.hash_array(np.load(masks_file, allow_pickle=False)) == manifest["masks"]
     except (OSError, ValueError, EOFError):
         intact = False
     if not intact:
         warnings.warn(f"{masks_file} is missing or damaged and is written again", stacklevel=4)
-        write_atomically(masks_file, lambda stream: np.save(stream, masks, allow_pickle=False))
-
-
-def _differences(old, new, prefix=""):
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in sorted(old.keys() | new.keys()):
-            yield from _differences(
-                old.get(name, "absent"),
-                new.get(name, "absent"),
-                f"{prefix}.{name}" if prefix else name,
-            )
-    elif old != new:
-        yield prefix, _short(old), _short(new)
-
-
-def _short(value):
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text[:12] + "..." if len(text) == 64 and set(text) <= set("0123456789abcdef") else text
+        disk.write_npy(masks_file, masks)
 
 
 def open_logits(path, shape):
@@ -358,19 +249,19 @@ def finish(path, chunk, state, logits, shape, cost):
     made_by, seconds = cost
     record = {
         "models": [chunk.start, chunk.stop],
-        "logits": array_hash(logits),
+        "logits": disk.hash_array(logits),
         "weights": None,
         "processor_seconds": seconds,
         "machine": machine.instructions(),
     }
     if state is not None:
         file = weights_file(path, chunk)
-        write_atomically(file, lambda stream: np.savez(stream, **state))
-        record["weights"] = file_hash(file)
+        disk.write_npz(file, state)
+        record["weights"] = disk.hash_file(file)
     outputs = open_logits(path, shape)
     outputs[chunk.start : chunk.stop] = logits
     outputs.flush()
-    write_json(done_file(path, chunk), record)
+    disk.write_json(done_file(path, chunk), record, sort_keys=True)
     clock.made(done_file(path, chunk), 0.0 if made_by == clock.here() else seconds)
 
 
@@ -446,10 +337,10 @@ def _fault(path, chunk, outputs):
         file = weights_file(path, chunk)
         if not file.exists():
             return f"{file} is missing"
-        if file_hash(file) != expected_weights:
+        if disk.hash_file(file) != expected_weights:
             return f"{file} is truncated or altered"
     if outputs is None:
         return f"{path / 'logits.npy'} is missing"
-    if array_hash(outputs[chunk.start : chunk.stop]) != expected_logits:
+    if disk.hash_array(outputs[chunk.start : chunk.stop]) != expected_logits:
         return f"{path / 'logits.npy'} is altered"
     return None

@@ -22,9 +22,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mia_lib import machine, reseed, shadow
+from mia_lib import disk, machine, reseed, shadow
 from mia_lib.shadow import identity, run
-from mia_lib.shadow import store as stores
 from mia_lib.train import Classifier
 
 N, S = 60, 8
@@ -454,7 +453,7 @@ def test_killed_at_each_step_of_writing(tmp_path, finished, moment, monkeypatch)
 
     folder = tmp_path / "s"
     with monkeypatch.context() as patch:
-        patch.setattr(stores.os, "replace", Cut(os.replace, "replace"))
+        patch.setattr(disk.os, "replace", Cut(os.replace, "replace"))
         with pytest.raises(PowerFailure):
             shadow.train(RECIPE, *data(), half(), folder, seed=3, chunk=2)
     with warnings.catch_warnings():
@@ -591,8 +590,8 @@ def test_describe_is_stable_and_sees_what_matters():
 def test_two_writers_are_an_error_and_a_killed_one_leaves_no_lock(tmp_path):
     folder = tmp_path / "s"
     code = (
-        "import sys, time; from mia_lib.shadow import store\n"
-        "with store.locked(sys.argv[1]):\n    print('ready', flush=True); time.sleep(60)"
+        "import sys, time; from mia_lib import disk\n"
+        "with disk.locked(sys.argv[1]):\n    print('ready', flush=True); time.sleep(60)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, folder], stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"ready\n"
@@ -601,7 +600,7 @@ def test_two_writers_are_an_error_and_a_killed_one_leaves_no_lock(tmp_path):
     process.kill()
     process.wait()
     shadow.train(RECIPE, *data(), half(), folder)
-    with stores.locked(folder):
+    with disk.locked(folder):
         with pytest.raises(ValueError, match="which another run is writing"):
             shadow.train(RECIPE, *data(), half(), folder)
 
