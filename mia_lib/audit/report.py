@@ -4,6 +4,8 @@ import html
 import json
 from dataclasses import dataclass
 
+FPRS = (0.1, 0.01, 0.001)  # at which true-positive rates are read off; slices at the first
+
 STYLE = """
 :root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --line: #c9d1d9; --head: #f3f5f7; }
 @media (prefers-color-scheme: dark) { :root { --text: #e6e9ee; --back: #14181d; --line: #3a424c; --head: #20262d; } }
@@ -104,7 +106,7 @@ def sections(c):
             blind if len(blind) > 1 else "Nothing to compare was given.",
         ],
     )
-    rates = [_rate(fpr) for fpr in (0.1, 0.01, 0.001)]
+    rates = [_rate(fpr) for fpr in FPRS]
     rows, absent = (
         [["attack", "AUC", "balanced accuracy", *(f"TPR at FPR {rate}" for rate in rates)]],
         [],
