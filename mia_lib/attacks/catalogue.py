@@ -434,8 +434,8 @@ CATALOGUE = (
     ),
     Attack(
         name="Correctness",
-        authors="Leino and Fredrikson",
-        year=2019,
+        authors="Yeom et al.",
+        year=2018,
         equation="1 where the prediction is right; Song and Mittal 2021, eq. 5",
         needs=("class", "label"),
         signal=thresholds.correctness,
