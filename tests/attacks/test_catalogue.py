@@ -59,6 +59,7 @@ class World:
         self.gradients = rng.normal(size=(n_models, n, 2)) - gain * self.member[..., None]
         if coarse:
             self.gradients = np.repeat(better[..., None], 2, axis=-1).astype(float)
+            # no record may be another's copy
             self.gradients += 1e-9 * rng.normal(size=(n_models, n, 1))
 
     def signal(self, entry):
@@ -268,7 +269,7 @@ def class_thresholds(world, s, models):
     return scores
 
 
-def risk_score(world, s, models):
+def share_in_bin(world, s, models):
     """Share of members in the bin of the class, five bins of the logarithm."""
     n, t = len(world.labels), models[0, 0]
     asked = [math.log(max(-certainty(world, s, i), 1e-10)) for i in range(n)]
@@ -397,7 +398,7 @@ LOOPS = {
     "Bayes risk": bayes_risk,
     "Gradient network": by_gradient,
     "Learned network": functools.partial(share_of_members, odds_of_class=False),
-    "Privacy risk score": risk_score,
+    "Privacy risk score": share_in_bin,
     "Modified entropy": record_by_record(certainty),
     "Entropy": record_by_record(
         lambda world, s, i: sum(q * math.log(q) for q in p(world.logits[s, i]))
