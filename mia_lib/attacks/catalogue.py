@@ -76,7 +76,7 @@ class Attack:
     --------
     >>> entry = named("Midpoint")
     >>> entry.authors, entry.needs
-    ('Carlini et al.', ('outputs', 'label', 'IN', 'OUT'))
+    ('Sablayrolles et al.', ('outputs', 'label', 'IN', 'OUT'))
     >>> entry.one_target([2.5], [[3.0], [1.0]], [[True], [False]], **entry.options)
     array([0.5])
     """
@@ -249,7 +249,7 @@ CATALOGUE = (
         every_target=forms.online_every_target,
         chapter="book/lira.ipynb",
     ),
-    # The steps between these, and what came later
+    # Variants of these, what came later, and what knows more or less
     Attack(
         name="LiRA, online, global variance",
         authors="Carlini et al.",
@@ -298,9 +298,9 @@ CATALOGUE = (
     ),
     Attack(
         name="Calibrated confidence",
-        authors="Carlini et al.",
+        authors="Watson et al.",
         year=2022,
-        equation="phi - mu_out, Watson's with logit scaling; section VI-A",
+        equation="phi - mu_out: logit scaling added by Carlini et al. 2022, section VI-A",
         needs=_ON_RECORD,
         signal=signals.logit_confidence,
         options={},
@@ -309,9 +309,9 @@ CATALOGUE = (
     ),
     Attack(
         name="Midpoint",
-        authors="Carlini et al.",
-        year=2022,
-        equation="phi - (mu_in + mu_out) / 2, Sablayrolles' with logit scaling; section VI-A",
+        authors="Sablayrolles et al.",
+        year=2019,
+        equation="phi - (mu_in + mu_out) / 2: logit scaling added by Carlini et al. 2022, VI-A",
         needs=_IN_AND_OUT,
         signal=signals.logit_confidence,
         options={},
