@@ -21,12 +21,12 @@ def fail(name, given, expected):
     raise ValueError(f"{name}: given {given}, expected {expected}")
 
 
-def number(name, value, low=-np.inf, high=np.inf, *, open_low=False, open_high=False):
+def number(name, value, low=-np.inf, *, high=np.inf, open_low=False, open_high=False):
     """A finite real number in [low, high] (or the open interval), as a float.
 
     Examples
     --------
-    >>> number("prior", 0.5, 0, 1, open_low=True, open_high=True)
+    >>> number("prior", 0.5, 0, high=1, open_low=True, open_high=True)
     0.5
     """
     left, right = "(" if open_low else "[", ")" if open_high else "]"
@@ -41,7 +41,7 @@ def number(name, value, low=-np.inf, high=np.inf, *, open_low=False, open_high=F
     return float(value)
 
 
-def integer(name, value, low=None, high=None):
+def integer(name, value, low=None, *, high=None):
     """A whole number in [low, high], as an int.
 
     Examples
@@ -67,12 +67,12 @@ def widths(name, value):
 
 def prior(value, name="prior"):
     """Pr(member), strictly between 0 and 1."""
-    return number(name, value, 0, 1, open_low=True, open_high=True)
+    return number(name, value, 0, high=1, open_low=True, open_high=True)
 
 
 def delta(value, name="delta"):
     """An error probability, strictly between 0 and 1."""
-    return number(name, value, 0, 1, open_low=True, open_high=True)
+    return number(name, value, 0, high=1, open_low=True, open_high=True)
 
 
 def choice(name, value, options):
@@ -154,7 +154,26 @@ def boolean_array(name, value, *, shape=None, ndim=None):
     return array
 
 
-def labels(name, value, n, n_classes=None):
+def distributions(name, p, *, tolerance=1e-3, expected=None):
+    """Probabilities (..., K): none negative, every row's sum 1 within the tolerance.
+
+    Examples
+    --------
+    >>> distributions("p", np.array([0.5, 0.5]))
+    array([0.5, 0.5])
+    """
+    if not (p >= 0).all():
+        fail(name, f"a smallest entry of {p.min():g}", expected or "entries of at least 0")
+    total = p.sum(axis=-1)
+    off = np.abs(total - 1)
+    if off.max() > tolerance:
+        worst = total.flat[off.argmax()]
+        expected = expected or f"rows that sum to 1 within {tolerance:g}"
+        fail(name, f"a row that sums to {worst:g}", expected)
+    return p
+
+
+def labels(name, value, n, *, n_classes=None):
     """Class labels, whole numbers 0 ... n_classes - 1, shape (n,), as int64."""
     array = np.asarray(value)
     if array.shape != (n,):

@@ -29,7 +29,7 @@ def name_of(fpr):
     return f"TPR at {100 * fpr:.12g} %"
 
 
-def table(scores, member, fprs=RATES, delta=0.05, rng=None):
+def table(scores, member, fprs=RATES, *, delta=0.05, rng=None):
     """What each attack finds, with intervals.
 
     Parameters
@@ -82,7 +82,7 @@ def table(scores, member, fprs=RATES, delta=0.05, rng=None):
     True
     """
     scores, member = _checked(scores, member)
-    rates = [checks.number("fprs", rate, 0, 1, open_low=True, open_high=True) for rate in fprs]
+    rates = [checks.number("fprs", rate, 0, high=1, open_low=True, open_high=True) for rate in fprs]
     delta = checks.delta(delta)
     seed = int(checks.generator(rng).integers(2**63))
     rows = {}
@@ -95,8 +95,8 @@ def table(scores, member, fprs=RATES, delta=0.05, rng=None):
             row[name_of(rate)] = curve.tpr_at(read_at, delta, rng=np.random.default_rng(seed))
             row[f"false positives {short}"] = curve.distinct_false_positives(read_at)
             row[f"resolved {short}"] = resolved
-        row["balanced accuracy"] = balanced_accuracy(
-            curve, values, member, delta, np.random.default_rng(seed)
+        row["balanced accuracy"] = accuracy_interval(
+            curve, values, member, delta=delta, rng=np.random.default_rng(seed)
         )
         row["AUC"] = curve.auc_interval(delta, rng=np.random.default_rng(seed))
         rows[name] = row
@@ -162,7 +162,7 @@ def percent(estimate, digits=2):
     return f"{value} % [{low}, {high}]"
 
 
-def balanced_accuracy(curve, scores, member, delta=0.05, rng=None):
+def accuracy_interval(curve, scores, member, *, delta=0.05, rng=None):
     """(TPR + TNR) / 2 at the best threshold, with that threshold held fixed in the bootstrap over
     examples.
 
@@ -187,7 +187,7 @@ def balanced_accuracy(curve, scores, member, delta=0.05, rng=None):
     Examples
     --------
     >>> scores, member = np.arange(6.0), np.arange(6) > 2
-    >>> balanced_accuracy(metrics.roc(scores, member), scores, member,
+    >>> accuracy_interval(metrics.roc(scores, member), scores, member,
     ...     rng=np.random.default_rng(0)).value
     1.0
     """
@@ -204,10 +204,12 @@ def balanced_accuracy(curve, scores, member, delta=0.05, rng=None):
         found = (1 + tp / np.maximum(n1, 1) - fp / np.maximum(n0, 1)) / 2
         return np.where(undefined, np.nan, found)
 
-    return intervals.bootstrap(value, len(counts), checks.delta(delta), N_RESAMPLES, rng)
+    return intervals.bootstrap(
+        value, len(counts), checks.delta(delta), n_resamples=N_RESAMPLES, rng=rng
+    )
 
 
-def tpr_ratio(scores, baseline, member, fpr, delta=0.05, rng=None):
+def tpr_ratio(scores, baseline, member, fpr, *, delta=0.05, rng=None):
     """How many times as many members one attack finds as another at the same false-positive rate.
 
     Parameters
@@ -244,7 +246,7 @@ def tpr_ratio(scores, baseline, member, fpr, delta=0.05, rng=None):
     Estimate(value=1.0, low=1.0, high=1.0)
     """
     both, member = _checked({"scores": scores, "baseline": baseline}, member)
-    fpr = checks.number("fpr", fpr, 0, 1, open_low=True, open_high=True)
+    fpr = checks.number("fpr", fpr, 0, high=1, open_low=True, open_high=True)
     parts = [metrics.roc(values, member).weighted_tpr(fpr) for values in both.values()]
 
     def share(weights):
@@ -262,11 +264,13 @@ def tpr_ratio(scores, baseline, member, fpr, delta=0.05, rng=None):
         )
     # The share of the two rates has the ratio's order and stays finite where the baseline finds
     # none.
-    found = intervals.bootstrap(share, member.shape[-1], checks.delta(delta), N_RESAMPLES, rng)
+    found = intervals.bootstrap(
+        share, member.shape[-1], checks.delta(delta), n_resamples=N_RESAMPLES, rng=rng
+    )
     return intervals.Estimate(*(part / (1 - part) if part < 1 else np.inf for part in found))
 
 
-def rank_correlation(first, second, delta=0.05, rng=None):
+def rank_correlation(first, second, delta=0.05, *, rng=None):
     """How far two attacks put the same records in the same order.
 
     Parameters
@@ -314,10 +318,12 @@ def rank_correlation(first, second, delta=0.05, rng=None):
             )
         return np.clip(np.mean(found, axis=0).round(12), -1, 1)
 
-    return intervals.bootstrap(value, len(pairs[0][0]), checks.delta(delta), N_RESAMPLES, rng)
+    return intervals.bootstrap(
+        value, len(pairs[0][0]), checks.delta(delta), n_resamples=N_RESAMPLES, rng=rng
+    )
 
 
-def top_overlap(first, second, share=0.01, delta=0.05, rng=None):
+def top_overlap(first, second, share=0.01, *, delta=0.05, rng=None):
     """Which share of the records that one attack is surest of are also those that another is surest
     of.
 
@@ -356,7 +362,7 @@ def top_overlap(first, second, share=0.01, delta=0.05, rng=None):
     ...     rng=np.random.default_rng(0)).value
     (1.0, 0.0)
     """
-    share = checks.number("share", share, 0, 1, open_low=True, open_high=True)
+    share = checks.number("share", share, 0, high=1, open_low=True, open_high=True)
     pairs = _orders(first, second)
 
     def value(weights):
@@ -371,7 +377,9 @@ def top_overlap(first, second, share=0.01, delta=0.05, rng=None):
             found.append((weights * inside[0] * inside[1]).sum(axis=1) / size[:, 0])
         return np.mean(found, axis=0).round(12)
 
-    return intervals.bootstrap(value, len(pairs[0][0]), checks.delta(delta), N_RESAMPLES, rng)
+    return intervals.bootstrap(
+        value, len(pairs[0][0]), checks.delta(delta), n_resamples=N_RESAMPLES, rng=rng
+    )
 
 
 def _orders(first, second):

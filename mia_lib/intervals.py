@@ -6,7 +6,7 @@ Taught in book/membership_game.ipynb.
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 from mia_lib import checks
 
@@ -20,9 +20,9 @@ class Estimate(NamedTuple):
     ----------
     value : float
         The estimate itself.
-    low, high : float
+    low, high : float or None
         The ends of its interval. Which interval, and at which level, is said by whatever made the
-        estimate.
+        estimate. None: it has none.
 
     Notes
     -----
@@ -42,6 +42,8 @@ class Estimate(NamedTuple):
 
     def __format__(self, spec):
         spec = spec or ".3f"
+        if self.low is None:
+            return f"{self.value:{spec}}"
         return f"{self.value:{spec}} [{self.low:{spec}}, {self.high:{spec}}]"
 
     def __str__(self):
@@ -202,7 +204,7 @@ def clopper_pearson(successes, trials, delta=0.05):
     )
 
 
-def bootstrap(statistic, n_groups, delta=0.05, n_resamples=1000, rng=None, block=100):
+def bootstrap(statistic, n_groups, delta=0.05, *, n_resamples=1000, rng=None, block=100):
     """Percentile bootstrap interval that draws whole groups with replacement.
 
     Parameters
@@ -270,7 +272,7 @@ def bootstrap(statistic, n_groups, delta=0.05, n_resamples=1000, rng=None, block
     return Estimate(float(value), float(low), float(high))
 
 
-def mcdiarmid(n_member, n_nonmember, prior=0.5, delta=0.05):
+def mcdiarmid(n_member, n_nonmember, prior=0.5, *, delta=0.05):
     """Half-width of McDiarmid's interval for an estimated advantage about its expectation.
 
     Parameters
@@ -309,3 +311,42 @@ def mcdiarmid(n_member, n_nonmember, prior=0.5, delta=0.05):
     p = checks.prior(prior)
     v = p**2 / n_member + (1 - p) ** 2 / n_nonmember
     return float(np.sqrt(2 * v * np.log(2 / checks.delta(delta))))
+
+
+def t_interval(values, delta=0.05):
+    """Student's interval for the mean of what was drawn independently, such as one figure by seed.
+
+    Parameters
+    ----------
+    values : (m,) array_like
+        At least two.
+    delta : float
+        Probability that the truth lies outside, delta / 2 on each side.
+
+    Returns
+    -------
+    Estimate
+        The mean and the ends m -+ t s / sqrt(m), where t is the 1 - delta / 2 quantile of Student's
+        law with m - 1 degrees of freedom and s the standard deviation with ddof 1.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two values, delta outside (0, 1).
+
+    Notes
+    -----
+    Exact for normal values, close for others where m is not small. NaN among the values makes all
+    three NaN. Used in notebooks/lira_dp.ipynb.
+
+    Examples
+    --------
+    >>> print(t_interval([0.1, 0.2, 0.3]))
+    0.200 [-0.048, 0.448]
+    """
+    values = np.asarray(values, dtype=float)
+    if values.ndim != 1 or len(values) < 2:
+        checks.fail("values", f"shape {values.shape}", "at least two values in one row")
+    quantile = stats.t.isf(checks.delta(delta) / 2, len(values) - 1)
+    mean, half = values.mean(), quantile * values.std(ddof=1) / np.sqrt(len(values))
+    return Estimate(float(mean), float(mean - half), float(mean + half))

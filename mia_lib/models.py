@@ -7,6 +7,8 @@ Generator alone, so that the same seed gives the same bits whatever torch's glob
 Taught in book/lira.ipynb.
 """
 
+import inspect
+
 import numpy as np
 import torch
 from torch import nn
@@ -49,7 +51,7 @@ def torch_device(device):
     return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
 
 
-def mlp(input_shape, n_classes, hidden=(128,), activation="tanh", dropout=0.0):
+def mlp(input_shape, n_classes, hidden=(128,), *, activation="tanh", dropout=0.0):
     """Fully connected layers with one activation between each two.
 
     Parameters
@@ -79,7 +81,7 @@ def mlp(input_shape, n_classes, hidden=(128,), activation="tanh", dropout=0.0):
     9610
     """
     checks.choice("activation", activation, ACTIVATIONS)
-    checks.number("dropout", dropout, 0, 1, open_high=True)
+    checks.number("dropout", dropout, 0, high=1, open_high=True)
     sizes = [int(np.prod(input_shape)), *(checks.integer("hidden", width, 1) for width in hidden)]
     net = nn.Sequential(nn.Flatten())
     for i, (before, after) in enumerate(zip(sizes, sizes[1:])):
@@ -180,7 +182,7 @@ def resnet18(input_shape, n_classes):
     return _Pooled(nn.Sequential(*layers), before, n_classes)
 
 
-def wide_resnet(input_shape, n_classes, depth=28, width=2):
+def wide_resnet(input_shape, n_classes, depth=28, *, width=2):
     """Wide residual network WRN-depth-width (Zagoruyko and Komodakis 2016), the CIFAR model of
     Carlini et al. 2022.
 
@@ -273,7 +275,7 @@ ARCHITECTURES = {
 }
 
 
-def build(name, input_shape, n_classes, rng=None, init="fan-in", **options):
+def build(name, input_shape, n_classes, *, rng=None, init="fan-in", **options):
     """An initialised network by name.
 
     Parameters
@@ -310,7 +312,7 @@ def build(name, input_shape, n_classes, rng=None, init="fan-in", **options):
 
     Examples
     --------
-    >>> net = build("mlp", (64,), 10, np.random.default_rng(0), hidden=(32,))
+    >>> net = build("mlp", (64,), 10, rng=np.random.default_rng(0), hidden=(32,))
     >>> net(torch.zeros(5, 64)).shape
     torch.Size([5, 10])
     """
@@ -320,7 +322,7 @@ def build(name, input_shape, n_classes, rng=None, init="fan-in", **options):
     input_shape = tuple(checks.integer("input_shape", size, 1) for size in input_shape)
     if name != "mlp" and len(input_shape) != 3:
         checks.fail("input_shape", str(input_shape), f"(channels, height, width) for {name!r}")
-    known = ARCHITECTURES[name].__code__.co_varnames[2 : ARCHITECTURES[name].__code__.co_argcount]
+    known = list(inspect.signature(ARCHITECTURES[name]).parameters)[2:]
     for option in options:
         if option not in known:
             checks.fail(
@@ -337,7 +339,7 @@ def build(name, input_shape, n_classes, rng=None, init="fan-in", **options):
     return net
 
 
-def linear_weights(n_inputs, n_outputs, rng, init="fan-in"):
+def linear_weights(n_inputs, n_outputs, rng, *, init="fan-in"):
     """Initial weight and bias of one linear layer, as `build` draws them.
 
     Parameters
@@ -382,7 +384,7 @@ def linear_weights(n_inputs, n_outputs, rng, init="fan-in"):
 
 def _initialise(module, rng, init):
     if isinstance(module, nn.Linear):
-        weight, bias = linear_weights(module.in_features, module.out_features, rng, init)
+        weight, bias = linear_weights(module.in_features, module.out_features, rng, init=init)
         module.weight.copy_(torch.from_numpy(weight))
         if module.bias is not None:
             module.bias.copy_(torch.from_numpy(bias))

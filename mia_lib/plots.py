@@ -56,7 +56,7 @@ def style():
     )
 
 
-def roc(curves, ax=None, log=True, band=None, delta=0.05, rng=None):
+def roc(curves, ax=None, log=True, *, band=None, delta=0.05, rng=None):
     """ROC curves with the chance line and the smallest false-positive rate that the data resolve.
 
     Parameters
@@ -134,7 +134,9 @@ def roc(curves, ax=None, log=True, band=None, delta=0.05, rng=None):
     return ax
 
 
-def histogram_pair(member_signal, nonmember_signal, ax=None, bins=50, signal="signal", unit=None):
+def histogram_pair(
+    member_signal, nonmember_signal, ax=None, *, bins=50, signal="signal", unit=None
+):
     """Histograms of members and non-members over shared bins.
 
     Parameters
@@ -182,6 +184,7 @@ def gaussian_pair(
     in_signal,
     out_signal,
     ax=None,
+    *,
     bins=20,
     target=None,
     signal="logit-scaled confidence",
@@ -243,7 +246,7 @@ def gaussian_pair(
     return ax
 
 
-def estimates(labels, values, ax=None, truth=None, xlabel="value"):
+def estimates(labels, values, ax=None, *, truth=None, xlabel="value"):
     """Estimates with their intervals, one below the other.
 
     Parameters

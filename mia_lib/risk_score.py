@@ -154,7 +154,7 @@ class Calibration(NamedTuple):
     noise_limit: float
 
 
-def calibration(score, member, prior=0.5, bins=10, delta=0.05, rng=None, n_draws=500):
+def calibration(score, member, prior=0.5, *, bins=10, delta=0.05, rng=None, n_draws=500):
     """Hold scores against the fraction of members among the records that have them.
 
     Parameters
@@ -278,7 +278,7 @@ class ThresholdRow(NamedTuple):
 
 
 def precision_recall(
-    score, member, thresholds=(1.0, 0.9, 0.8, 0.7, 0.6, 0.5), prior=0.5, delta=0.05
+    score, member, thresholds=(1.0, 0.9, 0.8, 0.7, 0.6, 0.5), *, prior=0.5, delta=0.05
 ):
     """Precision and recall of calling members where the score reaches a threshold.
 
@@ -326,7 +326,7 @@ def precision_recall(
     factor = _factor(prior, n_in, len(member))
     rows = []
     for threshold in thresholds:
-        threshold = checks.number("thresholds", threshold, 0, 1)
+        threshold = checks.number("thresholds", threshold, 0, high=1)
         called = score >= threshold - ROUNDING
         right, all_called = int(np.count_nonzero(called & member)), int(np.count_nonzero(called))
         recall = Estimate(right / n_in, *map(float, clopper_pearson(right, n_in, delta)))
@@ -371,7 +371,7 @@ def cumulative(score):
     return values, np.cumsum(count) / len(score)
 
 
-def distance(score, member, prior=0.5, delta=0.05):
+def distance(score, member, prior=0.5, *, delta=0.05):
     """How far the members' scores lie above the prior, on average.
 
     Parameters

@@ -250,7 +250,9 @@ def _per_block(logits, labels, formula):
         )
     n, n_classes = logits.shape[-2:]
     if labels is not None:
-        labels = np.broadcast_to(checks.labels("labels", labels, n, n_classes), logits.shape[:-1])
+        labels = np.broadcast_to(
+            checks.labels("labels", labels, n, n_classes=n_classes), logits.shape[:-1]
+        )
     signal = np.empty(logits.shape[:-1])
     for block in _blocks(logits.shape):
         z = _finite(logits[block].astype(np.float64).reshape(-1, n_classes))

@@ -78,7 +78,7 @@ def vocabulary(texts, size, drop=()):
     return SPECIAL + tuple(ranked[: size - len(SPECIAL)])
 
 
-def encode(texts, words, length, drop=()):
+def encode(texts, words, length, *, drop=()):
     """The first words of every text as tokens.
 
     Parameters
@@ -200,12 +200,7 @@ class MarkovSource:
             "transition", self.transition, shape=(len(start), len(start))
         )
         for name, laws in (("start", start), ("transition", transition)):
-            if laws.min() < 0 or np.abs(laws.sum(-1) - 1).max() > 1e-9:
-                checks.fail(
-                    name,
-                    "numbers that are negative or do not sum to one",
-                    "probabilities that sum to 1",
-                )
+            checks.distributions(name, laws, tolerance=1e-9)
         for name, value in (("start", start), ("transition", transition)):
             object.__setattr__(self, name, value)
 
@@ -272,7 +267,7 @@ def markov_source(n_tokens=200, n_successors=20, rng=None):
     low = len(SPECIAL)
     n_tokens = checks.integer("n_tokens", n_tokens, low + 1)
     n_successors, rng = (
-        checks.integer("n_successors", n_successors, 1, n_tokens - low),
+        checks.integer("n_successors", n_successors, 1, high=n_tokens - low),
         checks.generator(rng),
     )
     law = 1 / np.arange(1, n_successors + 1)
@@ -291,7 +286,7 @@ def made_up_words(size):
     >>> made_up_words(5)
     ('<pad>', '<unk>', 'baba', 'babe', 'babi')
     """
-    size = checks.integer("size", size, len(SPECIAL) + 1, len(SPECIAL) + 90**2)
+    size = checks.integer("size", size, len(SPECIAL) + 1, high=len(SPECIAL) + 90**2)
     syllables = [a + b for a in "bcdfghjklmnprstvwz" for b in "aeiou"]
     pairs = [divmod(i, len(syllables)) for i in range(size - len(SPECIAL))]
     return SPECIAL + tuple(syllables[a] + syllables[b] for a, b in pairs)
@@ -460,7 +455,7 @@ def zlib_ratio(log_likelihood, bits):
     return found.sum(-1) / np.log(2) / bits
 
 
-def sequence_features(log_likelihood, bits=None, reference=None, shares=SHARES):
+def sequence_features(log_likelihood, bits=None, reference=None, *, shares=SHARES):
     """What the attacks on language models make of one text, side by side.
 
     Parameters
@@ -519,7 +514,7 @@ def sequence_features(log_likelihood, bits=None, reference=None, shares=SHARES):
 
 def _extreme(log_likelihood, share, order):
     found = _log_likelihood(log_likelihood)
-    share = checks.number("share", share, 0, 1, open_low=True)
+    share = checks.number("share", share, 0, high=1, open_low=True)
     count = max(1, int(share * found.shape[-1] + 1e-9))
     return np.sort(found, -1)[..., order][..., :count].mean(-1)
 

@@ -1,19 +1,22 @@
 """Run one experiment notebook with one of its parameter files.
 
     python scripts/run.py NOTEBOOK --data DATA --scale SCALE [--record] [--plain] [-p NAME VALUE
-    ...]
+    ...] [--expand FILE]
 
-Executes notebooks/NOTEBOOK.ipynb with the values of notebooks/parameters/NOTEBOOK--DATA--SCALE.yaml
-and keeps the executed notebook and its result record as NOTEBOOK--DATA--SCALE in MIA_RESULTS
-(default: _build/results), or in notebooks/results with --record. -p changes one more parameter;
+Executes notebooks/NOTEBOOK.ipynb with the values that notebooks/parameters/NOTEBOOK.yaml has for
+this data set and scale, and keeps the executed notebook and its result record as
+NOTEBOOK--DATA--SCALE in MIA_RESULTS (default: _build/results). With --record the record goes to
+notebooks/results, and the executed notebook stays in _build/results. -p changes one more parameter;
 VALUE is a JSON value or a plain word.
 
+--expand executes nothing and writes the values as one flat file, such as `papermill -f` takes.
 --plain executes the code cells in this process, one after the other, on a machine that has no
 papermill. Only the record is kept then.
 """
 
 import argparse
 import ast
+import itertools
 import json
 import os
 import sys
@@ -21,8 +24,11 @@ import time
 import traceback
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
+SECTIONS = ("base", "data", "scale", "data--scale")
 QUIET = 10  # seconds between two states of an updating line in a log file
 
 
@@ -30,21 +36,76 @@ class Refused(Exception):
     """Something that one clear line tells the user."""
 
 
-def parameter_file(notebooks, name, data, scale):
-    """The path of a parameter file, or a line that lists the files that exist."""
-    path = notebooks / "parameters" / f"{name}--{data}--{scale}.yaml"
+def parameter_file(notebooks, name):
+    """The path of a notebook's parameter file, or a line that lists the notebooks."""
+    path = notebooks / "parameters" / f"{name}.yaml"
     if not (notebooks / f"{name}.ipynb").is_file():
         there = sorted(found.stem for found in notebooks.glob("*.ipynb"))
         raise Refused(
             f"NOTEBOOK: given {name!r}, expected one of {', '.join(there) or '(there is none)'}"
         )
     if not path.is_file():
-        there = sorted(
-            found.stem.split("--", 1)[1] for found in path.parent.glob(f"{name}--*.yaml")
-        )
-        listing = ", ".join(pair.replace("--", " ") for pair in there) or "(there is none)"
-        raise Refused(f"DATA SCALE: given {data} {scale}, expected one of: {listing}")
+        raise Refused(f"NOTEBOOK: given {name!r}, which has no file parameters/{path.name}")
     return path
+
+
+def sections(path):
+    """The four sections of a parameter file, checked.
+
+    `base` holds names and values; `data`, `scale` and `data--scale` hold the same by data set, by
+    scale and by both.
+    """
+    text = path.read_text(encoding="utf-8")
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        raise Refused(f"{path.name}{where}: given a text that is no YAML") from None
+    for line, name in _repeated(yaml.compose(text)):
+        raise Refused(f"{path.name}, line {line}: given {name} again, expected each name once")
+    if not isinstance(found, dict) or set(found) != set(SECTIONS):
+        given = ", ".join(map(str, found)) if isinstance(found, dict) else repr(found)
+        raise Refused(f"{path.name}: given {given}, expected the sections {', '.join(SECTIONS)}")
+    blocks = {"base": found["base"]}
+    for section in SECTIONS[1:]:
+        for name, block in (found[section] or {}).items():
+            blocks[f"{section}: {name}"] = block
+    for where, block in blocks.items():
+        if not isinstance(block, dict) or not all(str(name).isidentifier() for name in block):
+            raise Refused(f"{path.name}, {where}: given {block!r}, expected lines `name: value`")
+    pairs = {"--".join(pair) for pair in itertools.product(found["data"], found["scale"])}
+    for both in found["data--scale"]:
+        if both not in pairs:
+            raise Refused(f"{path.name}, data--scale: given {both}, expected DATA--SCALE of above")
+    return found
+
+
+def _repeated(node):
+    """(line, name) of each name that stands twice in one mapping; PyYAML keeps the last value."""
+    if isinstance(node, yaml.MappingNode):
+        names = [name.value for name, _ in node.value]
+        for i, (name, below) in enumerate(node.value):
+            if name.value in names[:i]:
+                yield name.start_mark.line + 1, name.value
+            yield from _repeated(below)
+
+
+def choices(path):
+    """(data set, scale) of everything that a parameter file has values for."""
+    found = sections(path)
+    return list(itertools.product(found["data"], found["scale"]))
+
+
+def read_parameters(path, data, scale):
+    """Names and values for one data set and scale; a later section wins."""
+    found = sections(path)
+    if data not in found["data"] or scale not in found["scale"]:
+        there = ", ".join(f"{one} {other}" for one, other in choices(path))
+        raise Refused(f"DATA SCALE: given {data} {scale}, expected one of: {there}")
+    both = found["data--scale"].get(f"{data}--{scale}", {})
+    named = {"dataset": data, "scale": scale}
+    return named | found["base"] | found["data"][data] | found["scale"][scale] | both
 
 
 def literal(text):
@@ -63,27 +124,6 @@ def literal(text):
     if text in ("True", "False", "None"):
         return {"True": True, "False": False, "None": None}[text]
     return text.strip("'")
-
-
-def read_parameters(path):
-    """Names and values of a parameter file: lines `name: value`, value in JSON's form, `#` starts a
-    comment.
-
-    The form is the part of YAML that needs no YAML library; a machine that only trains has none.
-    """
-    values = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        line = line.split(" #")[0].rstrip() if not line.startswith("#") else ""
-        if not line:
-            continue
-        name, colon, value = line.partition(":")
-        if not colon or not name.isidentifier() or name in values:
-            raise Refused(
-                f"{path.name}, line {number}: given {line!r}, expected `name: value`, each name "
-                f"once"
-            )
-        values[name] = literal(value)
-    return values
 
 
 def parameter_cell(notebook):
@@ -214,6 +254,18 @@ def _engine():
     return Engine
 
 
+def code_hash(source):
+    """Hash of the notebook's code and of what it can reach, taken before anything is executed."""
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    from mia_lib import results
+
+    try:
+        return results.hash_code(source)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+
+
 def run_with_papermill(source, target, values):
     """Execute with papermill; the notebook so far is written to `target` after every cell."""
     import papermill
@@ -285,28 +337,36 @@ def main(argv=None, notebooks=ROOT / "notebooks"):
     parser.add_argument(
         "notebook", metavar="NOTEBOOK", help="its name in notebooks/, without .ipynb"
     )
-    parser.add_argument(
-        "--data", required=True, help="the data set in the name of the parameter file"
-    )
+    parser.add_argument("--data", required=True, help="a data set that its parameter file names")
     parser.add_argument("--scale", required=True, help="smoke, default, seeds or paper")
     parser.add_argument(
         "--record", action="store_true", help="keep the result in notebooks/results"
     )
     parser.add_argument("--plain", action="store_true", help="without papermill, in this process")
+    parser.add_argument("--expand", metavar="FILE", help="write the values, execute nothing")
     parser.add_argument(
         "-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="one more value"
     )
     given = parser.parse_args(argv)
     notebooks = Path(notebooks).resolve()
     try:
-        values = read_parameters(parameter_file(notebooks, given.notebook, given.data, given.scale))
+        file = parameter_file(notebooks, given.notebook)
+        values = read_parameters(file, given.data, given.scale)
         values.update({name: literal(value) for name, value in given.p})
         source = notebooks / f"{given.notebook}.ipynb"
         check(values, defaults(json.loads(source.read_text(encoding="utf-8"))))
-        results = Path(os.environ.get("MIA_RESULTS") or BUILD / "results")
-        results = (notebooks / "results" if given.record else results).resolve()
-        results.mkdir(parents=True, exist_ok=True)
+        if given.expand:
+            flat = yaml.safe_dump(values, sort_keys=False, default_flow_style=None)
+            Path(given.expand).write_text(flat, encoding="utf-8")
+            return 0
+        pages = Path(os.environ.get("MIA_RESULTS") or BUILD / "results").resolve()
+        if given.record:
+            pages = BUILD / "results"
+        results = notebooks / "results" if given.record else pages
+        for folder in (pages, results):
+            folder.mkdir(parents=True, exist_ok=True)
         os.environ["MIA_RESULTS"] = str(results)
+        os.environ["MIA_CODE"] = f"{given.notebook} {code_hash(source)}"
         os.environ.setdefault(
             "OMP_NUM_THREADS", "1"
         )  # two threads are slower; an executor adds processes
@@ -318,13 +378,15 @@ def main(argv=None, notebooks=ROOT / "notebooks"):
             unfinished = BUILD / "runs" / f"{run_name}.ipynb"
             unfinished.parent.mkdir(parents=True, exist_ok=True)
             run_with_papermill(source, unfinished, values)
-            kept = results / f"{run_name}.ipynb"
+            kept = pages / f"{run_name}.ipynb"
             kept.write_text(tidy(unfinished.read_text(encoding="utf-8")), encoding="utf-8")
             unfinished.unlink()
             print(f"run: done, see {_shown(kept)}", flush=True)
     except Refused as refused:
         print(f"run: {given.notebook}: {refused}", file=sys.stderr)
         return 1
+    finally:
+        os.environ.pop("MIA_CODE", None)
     return 0
 
 

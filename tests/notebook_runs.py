@@ -11,18 +11,19 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import run  # noqa: E402  (the folder of scripts is not a package)
 
+from mia_lib import results  # noqa: E402
+
 NOTEBOOKS = ROOT / "notebooks"
-read_parameters = run.read_parameters
 
 
-def files(notebook):
-    """Its parameter files."""
-    return sorted((NOTEBOOKS / "parameters").glob(f"{notebook}--*.yaml"))
+def cases(notebook):
+    """(data set, scale) of everything that its parameter file has values for."""
+    return run.choices(run.parameter_file(NOTEBOOKS, notebook))
 
 
-def scales(notebook):
-    """(data set, scale) of each of its parameter files."""
-    return {tuple(path.stem.split("--")[1:]) for path in files(notebook)}
+def values(notebook, data, scale):
+    """What its parameter file says for one data set and scale."""
+    return run.read_parameters(run.parameter_file(NOTEBOOKS, notebook), data, scale)
 
 
 def begin(notebook, cells, /, **values):
@@ -58,6 +59,20 @@ def call(notebook, data, scale, /, **values):
     return run.main(
         [notebook, "--data", data, "--scale", scale, "--plain", *given], notebooks=NOTEBOOKS
     )
+
+
+def missing_rows(notebook, data, scale, folder, /, **small):
+    """Names of rows in the stored record of a run that the notebook of today does not write.
+
+    It runs with the record's own parameters but for `small`, which makes it quick and changes no
+    name. folder is where it writes: MIA_RESULTS of the fixture `here`.
+    """
+    before = results.read(NOTEBOOKS / "results" / f"{notebook}--{data}--{scale}.json")
+    given = before["parameters"] | small
+    assert call(notebook, data, scale, **given) == 0
+    after = results.read(folder / f"{notebook}--{data}--{scale}.json")
+    names = [{(row["id"], row["what"]) for row in record["rows"]} for record in (before, after)]
+    return sorted(names[0] - names[1])
 
 
 def last_line(capsys):

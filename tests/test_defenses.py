@@ -230,7 +230,7 @@ def test_early_stopping_epoch_reads_the_curve():
 def test_mislabel_changes_the_rows_and_nothing_else():
     y = np.arange(3000) % 3
     rows = np.arange(0, 3000, 2)
-    new = defenses.mislabel(y, rows, 3, np.random.default_rng(0))
+    new = defenses.mislabel(y, rows, 3, rng=np.random.default_rng(0))
     assert (new[rows] != y[rows]).all() and (new[1::2] == y[1::2]).all() and set(new) == {0, 1, 2}
     shift = (new[rows] - y[rows]) % 3
     assert abs(np.sum(shift == 1) - 750) < 4 * np.sqrt(375)  # uniform over the wrong classes

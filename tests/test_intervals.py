@@ -200,18 +200,18 @@ def test_mcdiarmid_holds_about_the_expectation():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "name"),
+    ("arguments", "options", "name"),
     [
-        ((0, 5), "n_member"),
-        ((5, 0), "n_nonmember"),
-        ((5, 5, 0), "prior"),
-        ((5, 5, 1), "prior"),
-        ((5, 5, 0.5, 1), "delta"),
+        ((0, 5), {}, "n_member"),
+        ((5, 0), {}, "n_nonmember"),
+        ((5, 5, 0), {}, "prior"),
+        ((5, 5, 1), {}, "prior"),
+        ((5, 5, 0.5), dict(delta=1), "delta"),
     ],
 )
-def test_mcdiarmid_refuses(arguments, name):
+def test_mcdiarmid_refuses(arguments, options, name):
     with pytest.raises(ValueError, match=f"^{name}: given "):
-        intervals.mcdiarmid(*arguments)
+        intervals.mcdiarmid(*arguments, **options)
 
 
 def test_pairs_that_repeat_are_the_same_as_alone():

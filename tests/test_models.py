@@ -25,7 +25,7 @@ def fingerprint(net):
 
 @pytest.mark.parametrize("name", IMAGES)
 def test_output_shape_and_gradient(name):
-    net = models.build(name, IMAGES[name], 7, np.random.default_rng(0))
+    net = models.build(name, IMAGES[name], 7, rng=np.random.default_rng(0))
     out = net(torch.randn(4, *IMAGES[name]))
     assert out.shape == (4, 7) and torch.isfinite(out).all()
     out.square().sum().backward()
@@ -36,14 +36,14 @@ def test_output_shape_and_gradient(name):
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 24, 40), (2, 17, 16)])
 def test_other_image_sizes(shape):
     for name in ("cnn", "speednet"):
-        assert models.build(name, shape, 3, np.random.default_rng(0)).eval()(
+        assert models.build(name, shape, 3, rng=np.random.default_rng(0)).eval()(
             torch.zeros(2, *shape)
         ).shape == (2, 3)
 
 
 def test_parameter_counts_by_hand():
     def count(name, shape, **options):
-        net = models.build(name, shape, 10, np.random.default_rng(0), **options)
+        net = models.build(name, shape, 10, rng=np.random.default_rng(0), **options)
         return sum(p.numel() for p in net.parameters())
 
     assert (
@@ -65,12 +65,12 @@ def test_parameter_counts_by_hand():
 def test_start_depends_on_the_generator_alone(name):
     shape = IMAGES.get(name, (20,))
     torch.manual_seed(1)
-    first = fingerprint(models.build(name, shape, 5, np.random.default_rng(3)))
+    first = fingerprint(models.build(name, shape, 5, rng=np.random.default_rng(3)))
     torch.manual_seed(2)
     before = torch.random.get_rng_state()
-    assert fingerprint(models.build(name, shape, 5, np.random.default_rng(3))) == first
+    assert fingerprint(models.build(name, shape, 5, rng=np.random.default_rng(3))) == first
     assert torch.equal(torch.random.get_rng_state(), before)
-    assert fingerprint(models.build(name, shape, 5, np.random.default_rng(4))) != first
+    assert fingerprint(models.build(name, shape, 5, rng=np.random.default_rng(4))) != first
 
 
 def test_linear_start_has_the_stated_range_and_variance():
@@ -80,7 +80,7 @@ def test_linear_start_has_the_stated_range_and_variance():
 
 
 def test_normalisation_starts_as_the_identity():
-    net = models.build("resnet18", (3, 32, 32), 5, np.random.default_rng(0))
+    net = models.build("resnet18", (3, 32, 32), 5, rng=np.random.default_rng(0))
     norms = [m for m in net.modules() if isinstance(m, torch.nn.BatchNorm2d)]
     assert len(norms) == 20
     for norm in norms:
@@ -99,7 +99,7 @@ def test_whitened_patches_are_uncorrelated_with_unit_variance():
     images = torch.from_numpy(
         np.kron(coarse, np.ones((2, 2))) + 0.5 * rng.normal(size=(200, 3, 18, 18))
     ).float()
-    net = models.build("speednet", (3, 18, 18), 5, np.random.default_rng(0))
+    net = models.build("speednet", (3, 18, 18), 5, rng=np.random.default_rng(0))
     net.whiten(images, ridge=0.0)
     with torch.no_grad():
         out = torch.nn.functional.conv2d(images, net.whitening.weight)
@@ -111,7 +111,7 @@ def test_whitened_patches_are_uncorrelated_with_unit_variance():
 
 
 def test_speednet_convolutions_start_as_the_identity():
-    net = models.build("speednet", (3, 32, 32), 5, np.random.default_rng(0))
+    net = models.build("speednet", (3, 32, 32), 5, rng=np.random.default_rng(0))
     conv = net.groups[4]
     x = torch.randn(2, 64, 6, 6)
     with torch.no_grad():
@@ -121,25 +121,25 @@ def test_speednet_convolutions_start_as_the_identity():
 def test_bad_input():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="name: given 'vgg', expected one of 'mlp', 'cnn'"):
-        models.build("vgg", (3, 32, 32), 10, rng)
+        models.build("vgg", (3, 32, 32), 10, rng=rng)
     with pytest.raises(ValueError, match="options: given 'depht'"):
-        models.build("wide_resnet", (3, 32, 32), 10, rng, depht=28)
+        models.build("wide_resnet", (3, 32, 32), 10, rng=rng, depht=28)
     with pytest.raises(ValueError, match="depth"):
-        models.build("wide_resnet", (3, 32, 32), 10, rng, depth=20)
+        models.build("wide_resnet", (3, 32, 32), 10, rng=rng, depth=20)
     with pytest.raises(ValueError, match="channels, height, width"):
-        models.build("cnn", (784,), 10, rng)
+        models.build("cnn", (784,), 10, rng=rng)
     with pytest.raises(ValueError, match="activation"):
-        models.build("mlp", (8,), 10, rng, activation="gelu")
+        models.build("mlp", (8,), 10, rng=rng, activation="gelu")
     with pytest.raises(ValueError, match="hidden"):
-        models.build("mlp", (8,), 10, rng, hidden=(0,))
+        models.build("mlp", (8,), 10, rng=rng, hidden=(0,))
     with pytest.raises(ValueError, match="n_classes"):
-        models.build("mlp", (8,), 1, rng)
+        models.build("mlp", (8,), 1, rng=rng)
     with pytest.raises(ValueError, match="16 pixels"):
-        models.build("speednet", (3, 8, 8), 10, rng)
+        models.build("speednet", (3, 8, 8), 10, rng=rng)
     with pytest.raises(ValueError, match="pixels"):
-        models.build("cnn", (1, 3, 3), 10, rng)
+        models.build("cnn", (1, 3, 3), 10, rng=rng)
     with pytest.raises(ValueError, match="rng"):
-        models.build("mlp", (8,), 10, 0)
+        models.build("mlp", (8,), 10, rng=0)
 
 
 def test_a_device_is_named_or_refused(monkeypatch):

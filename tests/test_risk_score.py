@@ -128,7 +128,10 @@ def test_true_posterior_of_a_known_mixture():
     """
     rng = np.random.default_rng(3)
     inside, outside = (
-        data.purchase_mixture(40, 3, 1, 0.4, 0.15, rng=np.random.default_rng(s)) for s in (4, 4)
+        data.purchase_mixture(
+            40, 3, 1, class_spread=0.4, component_spread=0.15, rng=np.random.default_rng(s)
+        )
+        for s in (4, 4)
     )
     outside = type(outside)(
         outside.class_weights,

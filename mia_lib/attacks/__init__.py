@@ -11,9 +11,9 @@ from mia_lib.attacks.calibrated import (
 from mia_lib.attacks.catalogue import CATALOGUE, Attack, named
 from mia_lib.attacks.gradient import gradient_attack, gradient_features
 from mia_lib.attacks.learned import label_network, per_class_networks
-from mia_lib.attacks.metric import (
-    balanced_accuracy,
+from mia_lib.attacks.metric_based import (
     correctness_accuracy,
+    decision_accuracy,
     log_probabilities,
     metric_attacks,
     metric_scores,
@@ -28,12 +28,12 @@ from mia_lib.attacks.thresholds import best_threshold, class_thresholds, correct
 __all__ = [
     "CATALOGUE",
     "Attack",
-    "balanced_accuracy",
     "best_threshold",
     "class_calibrated",
     "class_thresholds",
     "correctness",
     "correctness_accuracy",
+    "decision_accuracy",
     "difficulty_calibration",
     "gradient_attack",
     "gradient_features",

@@ -41,7 +41,7 @@ def outputs(logits, labels):
 @functools.wraps(perturbed.merlin)
 def merlin(fit, x, *, noise, copies, seed=0):
     # noise: in standard deviations of the data
-    return perturbed.merlin(fit, noise * float(np.std(x)), copies, seed)
+    return perturbed.merlin(fit, noise * float(np.std(x)), copies, seed=seed)
 
 
 # Attacks whose score is the signal itself

@@ -61,7 +61,7 @@ def gradient_features(recipe, state, x, y):
     n_classes = state["head.weight"].shape[1]
     x = np.asarray(x)
     x = x[..., None] if x.ndim == 3 else x  # grey images, as the recipe reads them
-    y = torch.from_numpy(checks.labels("y", y, len(x), n_classes))
+    y = torch.from_numpy(checks.labels("y", y, len(x), n_classes=n_classes))
     net = _network(recipe, state, x.shape[1:], n_classes)
     weights = {name: tensor.detach() for name, tensor in net.named_parameters()}
     buffers = dict(net.named_buffers())
@@ -89,7 +89,7 @@ def gradient_features(recipe, state, x, y):
 
 
 def gradient_attack(
-    target_features, known_features, known_member, prior=0.5, hidden=(64,), epochs=50, rng=None
+    target_features, known_features, known_member, *, prior=0.5, hidden=(64,), epochs=50, rng=None
 ):
     """A network on white-box features, taught by records of the target whose membership is known.
 

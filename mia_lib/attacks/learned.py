@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from mia_lib import checks, train
-from mia_lib.attacks.metric import require_classes
+from mia_lib.attacks.metric_based import require_classes
 
 
 def per_class_networks(
@@ -18,6 +18,7 @@ def per_class_networks(
     shadow_logits,
     shadow_labels,
     shadow_member,
+    *,
     prior=0.5,
     hidden=(64,),
     epochs=100,
@@ -99,6 +100,7 @@ def label_network(
     shadow_logits,
     shadow_labels,
     shadow_member,
+    *,
     prior=0.5,
     hidden=(64,),
     epochs=100,
@@ -175,7 +177,9 @@ def _outputs(name, logits, labels, n_classes=None):
             else f"{n_classes} classes, as many as the target's"
         )
         checks.fail(name, f"shape {logits.shape}", expected)
-    labels = checks.labels(name.replace("logits", "labels"), labels, len(logits), logits.shape[1])
+    labels = checks.labels(
+        name.replace("logits", "labels"), labels, len(logits), n_classes=logits.shape[1]
+    )
     if not np.isfinite(logits.max(axis=1)).all():
         checks.fail(
             name, "a row without a largest finite entry", "finite logits, or -inf for probability 0"

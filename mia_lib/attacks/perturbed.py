@@ -5,7 +5,7 @@ import numpy as np
 from mia_lib import checks, signals
 
 
-def merlin(fit, scale, repeats=100, seed=0):
+def merlin(fit, scale, repeats=100, *, seed=0):
     """A function for `shadow.Store.apply`: share of noisy copies on which a model's loss is larger
     than on the example.
 

@@ -5,7 +5,7 @@ it?
 import numpy as np
 import torch
 
-from mia_lib import checks, model_checks
+from mia_lib import checks, model_checks, reseed
 
 RATE, BATCH = 0.01, 256  # of Adam, per step
 HELD_OUT, EVERY = (
@@ -15,7 +15,7 @@ HELD_OUT, EVERY = (
 
 
 def quantile_regression(
-    signals, member, features, level=0.99, hidden=32, steps=500, folds=2, rng=None
+    signals, member, features, *, level=0.99, hidden=32, steps=500, folds=2, rng=None
 ):
     """Signal minus the predicted quantile of non-members with such features.
 
@@ -77,9 +77,9 @@ def quantile_regression(
     model_checks.bounded("signals", signals)
     member = checks.boolean_array("member", member, shape=signals.shape)
     features = checks.real_array("features", features, shape=(signals.shape[1], None))
-    level = checks.number("level", level, 0, 1, open_low=True, open_high=True)
+    level = checks.number("level", level, 0, high=1, open_low=True, open_high=True)
     hidden, steps = checks.integer("hidden", hidden, 0), checks.integer("steps", steps, 1)
-    folds = checks.integer("folds", folds, 2, signals.shape[1])
+    folds = checks.integer("folds", folds, 2, high=signals.shape[1])
     rng = checks.generator(rng)
     spread = features.std(axis=0)
     features = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1)
@@ -122,6 +122,7 @@ def _predicted(signals, known, features, scored, level, hidden, steps, rng):
         torch.from_numpy(scaled.astype(np.float32)),
         torch.from_numpy(features.astype(np.float32)),
     )
+    rng = reseed.generator(rng)  # who teaches is drawn already
     layers = _layers(n_models, [width, hidden, 1] if hidden else [width, 1], start, rng)
 
     def pinball(picked):

@@ -4,8 +4,9 @@ models' average.
 
 import numpy as np
 
-from mia_lib import checks, signals
-from mia_lib.attacks import inputs
+from mia_lib import checks
+from mia_lib.attacks import shadow_models
+from mia_lib.signals import LOG_ZERO
 
 # The one value of gamma in this project. On the digits of book/which_attack.ipynb it finds more
 # members at a low false-positive rate than 2 does. Worlds that helped to choose a setting cannot
@@ -13,7 +14,7 @@ from mia_lib.attacks import inputs
 GAMMA = 1.0
 
 
-def rmia(target, shadow, shadow_member, gamma=GAMMA, slope=None):
+def rmia(target, shadow, shadow_member, *, gamma=GAMMA, slope=None):
     """Share of the other examples that this one beats by a factor of gamma.
 
     Zarifzadeh et al. 2024: the ratio of an example is p(x | model) / p(x), where p(x) averages over
@@ -61,18 +62,19 @@ def rmia(target, shadow, shadow_member, gamma=GAMMA, slope=None):
     array([1., 0., 0.])
     """
     gamma, slope = _options(gamma, slope)
-    target, shadow, member = inputs.one_target(
+    target, shadow, member = shadow_models.one_target(
         target, shadow, shadow_member, ("OUT",) if slope is not None else ("IN", "OUT")
     )
     target, shadow = _log_probabilities("target", target), _log_probabilities("shadow", shadow)
-    average = _average(inputs.means(np.exp(shadow), member), slope)
+    average = _average(shadow_models.means(np.exp(shadow), member), slope)
     return _beaten(target - np.log(average), gamma)
 
 
 def _every_target(signals, member, gamma=GAMMA, slope=None):
     gamma, slope = _options(gamma, slope)
-    signals = _log_probabilities("signals", inputs.one_query(signals))
-    ratios = signals - np.log(_average(inputs.means_without_each(np.exp(signals), member), slope))
+    signals = _log_probabilities("signals", shadow_models.one_query(signals))
+    means = shadow_models.means_without_each(np.exp(signals), member)
+    ratios = signals - np.log(_average(means, slope))
     return np.stack([_beaten(row, gamma) for row in ratios])
 
 
@@ -81,7 +83,7 @@ rmia.every_target = _every_target
 
 def _options(gamma, slope):
     gamma = checks.number("gamma", gamma, 1)
-    return gamma, slope if slope is None else checks.number("slope", slope, 0, 1)
+    return gamma, slope if slope is None else checks.number("slope", slope, 0, high=1)
 
 
 def _log_probabilities(name, values):
@@ -91,7 +93,7 @@ def _log_probabilities(name, values):
         )
     if values.shape[-1] < 2:
         checks.fail(name, "one example", "at least two, to compare with each other")
-    return np.maximum(values, signals.LOG_ZERO)
+    return np.maximum(values, LOG_ZERO)
 
 
 def _average(means, slope):

@@ -76,7 +76,7 @@ def correctness(logits, labels):
     logits = checks.real_array("logits", logits, finite=False, dtype=None)
     if logits.ndim < 2 or logits.shape[-1] < 2:
         checks.fail("logits", f"shape {logits.shape}", "shape (..., n, K) with K >= 2 classes")
-    labels = checks.labels("labels", labels, *logits.shape[-2:])
+    labels = checks.labels("labels", labels, logits.shape[-2], n_classes=logits.shape[-1])
     return (logits.argmax(axis=-1) == labels).astype(np.float64)
 
 

@@ -186,7 +186,11 @@ def _advantages(scores, o, prior, delta, rng):
         )
         line["p"] = None
         if o.assignment != "given":
-            line["p"] = float(bayes.permutation_p_value(inside, outside, 0.5, edges, 999, rng))
+            line["p"] = float(
+                bayes.permutation_p_value(
+                    inside, outside, 0.5, bins=edges, n_permutations=999, rng=rng
+                )
+            )
         lines.append(line)
     return lines
 

@@ -84,7 +84,7 @@ class Observations:
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
         logits = _outputs("logits", self.logits, "(n, K) or (Q, n, K)", (2, 3))
         put("logits", logits)
-        put("labels", checks.labels("labels", self.labels, self.n, self.n_classes))
+        put("labels", checks.labels("labels", self.labels, self.n, n_classes=self.n_classes))
         put("member", checks.boolean_array("member", self.member, shape=(self.n,)))
         members = int(self.member.sum())
         if min(members, self.n - members) < LEAST:
@@ -169,7 +169,7 @@ class Observations:
             count = shadow.shape[1]
             put(
                 "shadow_labels",
-                checks.labels("shadow_labels", self.shadow_labels, count, self.n_classes),
+                checks.labels("shadow_labels", self.shadow_labels, count, n_classes=self.n_classes),
             )
         put("shadow_logits", shadow)
         member = checks.boolean_array(

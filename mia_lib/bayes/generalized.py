@@ -7,13 +7,13 @@ Taught in book/generalized_metrics.ipynb.
 import numpy as np
 
 from mia_lib import checks, intervals
-from mia_lib.bayes import signal as common
+from mia_lib.bayes import samples
 from mia_lib.bayes.histogram import Histogram
 from mia_lib.bayes.individual import check_metric
 from mia_lib.intervals import Estimate
 
 
-def optimal_threshold(metric, posterior, member_mass, nonmember_mass, prior=0.5):
+def optimal_threshold(metric, posterior, member_mass, nonmember_mass, *, prior=0.5):
     """The threshold on the posterior that maximises a metric of the confusion fractions, by trying
     every cut.
 
@@ -153,7 +153,7 @@ def generalized_advantage(
     p, delta, rng = checks.prior(prior), checks.delta(delta), checks.generator(rng)
     threshold = metric.threshold()
     parts = 3 if threshold is None else 2
-    member, nonmember = common.two_groups(member_signal, nonmember_signal, least=parts + 1)
+    member, nonmember = samples.two_groups(member_signal, nonmember_signal, least=parts + 1)
     least, most = _range(metric, p)
     query = Histogram(member, nonmember, p, bins)
     member, nonmember = (
@@ -167,7 +167,7 @@ def generalized_advantage(
             np.repeat([1.0, 0.0], [part.size for part in posteriors]),
             np.repeat([0.0, 1.0], [part.size for part in posteriors]),
         ]
-        threshold, _ = optimal_threshold(metric, np.concatenate(posteriors), *masses, p)
+        threshold, _ = optimal_threshold(metric, np.concatenate(posteriors), *masses, prior=p)
 
     trials = [len(member[-1]), len(nonmember[-1])]
     called = [
@@ -194,7 +194,7 @@ def generalized_advantage(
     return Estimate(value, max(low, least), high)
 
 
-def heuristic_advantage(metric, member_score, nonmember_score, prior=0.5):
+def heuristic_advantage(metric, member_score, nonmember_score, *, prior=0.5):
     """The metric of the heuristic adversary that calls the highest scores members, a share p of the
     population.
 
@@ -232,7 +232,7 @@ def heuristic_advantage(metric, member_score, nonmember_score, prior=0.5):
     """
     check_metric(metric)
     p = checks.prior(prior)
-    groups = common.two_groups(
+    groups = samples.two_groups(
         checks.real_array("member_score", member_score, ndim=1),
         checks.real_array("nonmember_score", nonmember_score, ndim=1),
     )

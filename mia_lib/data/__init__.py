@@ -14,17 +14,20 @@ from mia_lib.data.dataset import Dataset
 from mia_lib.data.files import DataError, folder
 from mia_lib.data.foreign import foreign
 from mia_lib.data.originals import ORIGINALS, arrays
+from mia_lib.data.stored_signals import Signals, signals
 from mia_lib.data.synthetic import BernoulliMixture, purchase_mixture
 
 __all__ = [
     "BernoulliMixture",
     "DataError",
     "Dataset",
+    "Signals",
     "folder",
     "foreign",
     "load",
     "names",
     "purchase_mixture",
+    "signals",
     "splits",
     "status",
     "synthetic_purchase",

@@ -9,7 +9,7 @@ from mia_lib import checks
 KINDS = ("ordinary", "perturbed", "inverted", "mislabelled", "noise")
 
 
-def foreign(kind, x, y, n_classes, rng=None, share=0.1):
+def foreign(kind, x, y, n_classes, *, rng=None, share=0.1):
     """Turn ordinary records into out-of-distribution ones (after Carlini et al. 2022, section
     VII-B).
 
@@ -61,8 +61,8 @@ def foreign(kind, x, y, n_classes, rng=None, share=0.1):
             "at least two records of numbers",
         )
     n_classes = checks.integer("n_classes", n_classes, 2)
-    y = checks.labels("y", y, len(x), n_classes)
-    share = checks.number("share", share, 0, 1, open_low=True)
+    y = checks.labels("y", y, len(x), n_classes=n_classes)
+    share = checks.number("share", share, 0, high=1, open_low=True)
     rng = checks.generator(rng)
     if kind == "perturbed":
         own = np.arange(len(x)).reshape(-1, *[1] * (x.ndim - 1))

@@ -135,7 +135,7 @@ class BernoulliMixture:
         joint = self.log_joint(x)
         if y is None:
             return logsumexp(joint, axis=1)
-        y = checks.labels("y", y, len(joint), len(self.class_weights))
+        y = checks.labels("y", y, len(joint), n_classes=len(self.class_weights))
         return joint[np.arange(len(y)), y] - np.log(self.class_weights)[y]
 
     def log_posterior(self, x):
@@ -145,7 +145,13 @@ class BernoulliMixture:
 
 
 def purchase_mixture(
-    n_features=600, n_classes=100, n_components=4, class_spread=0.4, component_spread=0.8, rng=None
+    n_features=600,
+    n_classes=100,
+    n_components=4,
+    *,
+    class_spread=0.4,
+    component_spread=0.8,
+    rng=None,
 ):
     """Draw a mixture that looks like shopping records: items with a popularity, classes and styles
     that differ in them.

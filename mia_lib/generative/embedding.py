@@ -8,7 +8,7 @@ import numpy as np
 from mia_lib import checks, train
 
 
-def classifier_embedding(x, y, recipe=None, rng=None):
+def classifier_embedding(x, y, recipe=None, *, rng=None):
     """Train a classifier and return the function from examples to its last hidden layer.
 
     Parameters

@@ -13,14 +13,14 @@ from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
 
 from mia_lib import checks
-from mia_lib.generative import inputs
+from mia_lib.generative import feature_rows
 
 WORKING_MEMORY = 16  # MiB of distances at a time; a block needs a few times that
 # in radii: what is closer counts as being this close, so that a copy has a finite logarithm
 COPY = 1e-6
 
 
-def nearest_distances(synthetic, x, k=3, embedding=None):
+def nearest_distances(synthetic, x, k=3, *, embedding=None):
     """Minus the distances to the k nearest synthetic examples, as a vector.
 
     Parameters
@@ -58,8 +58,8 @@ def nearest_distances(synthetic, x, k=3, embedding=None):
     k = checks.integer("k", k, 1)
     if synthetic.ndim and len(synthetic) < k:
         checks.fail("synthetic", f"{len(synthetic)} examples", f"at least k = {k}")
-    examples = inputs.rows("x", x, embedding, like=("synthetic", synthetic))
-    synthetic = inputs.rows("synthetic", synthetic, embedding)
+    examples = feature_rows.rows("x", x, embedding, like=("synthetic", synthetic))
+    synthetic = feature_rows.rows("synthetic", synthetic, embedding)
     search = searcher(synthetic, examples, k)
     found = np.empty((len(examples), k))
     block = max(1, WORKING_MEMORY * 2**20 // (16 * k * examples.shape[1]))
@@ -72,7 +72,7 @@ def nearest_distances(synthetic, x, k=3, embedding=None):
     return 0.0 - np.sort(found, axis=1)
 
 
-def nearest_distance(synthetic, x, k=1, embedding=None):
+def nearest_distance(synthetic, x, k=1, *, embedding=None):
     """Minus the distance to the nearest synthetic example, or minus the mean over the k nearest.
 
     Parameters
@@ -104,11 +104,11 @@ def nearest_distance(synthetic, x, k=1, embedding=None):
     >>> nearest_distance([[0.0, 0.0], [3.0, 4.0]], [[0.0, 1.0], [3.0, 4.0]])
     array([-1.,  0.])
     """
-    return nearest_distances(synthetic, x, k, embedding).mean(axis=1)
+    return nearest_distances(synthetic, x, k, embedding=embedding).mean(axis=1)
 
 
 def ball_radius(
-    synthetic, x, rule="median", percentile=0.1, embedding=None, pairs=1_000_000, rng=None
+    synthetic, x, rule="median", *, percentile=0.1, embedding=None, pairs=1_000_000, rng=None
 ):
     """The radius of the ball by a rule that needs no membership.
 
@@ -150,12 +150,14 @@ def ball_radius(
     """
     checks.choice("rule", rule, ("median", "percentile"))
     if rule == "median":
-        radius = float(np.median(-nearest_distance(synthetic, x, 1, embedding)))
+        radius = float(np.median(-nearest_distance(synthetic, x, 1, embedding=embedding)))
     else:
-        percentile = checks.number("percentile", percentile, 0, 100, open_low=True, open_high=True)
+        percentile = checks.number(
+            "percentile", percentile, 0, high=100, open_low=True, open_high=True
+        )
         pairs = checks.integer("pairs", pairs, 1)
-        examples = inputs.rows("x", x, embedding, like=("synthetic", synthetic))
-        synthetic = inputs.rows("synthetic", synthetic, embedding)
+        examples = feature_rows.rows("x", x, embedding, like=("synthetic", synthetic))
+        synthetic = feature_rows.rows("synthetic", synthetic, embedding)
         radius = float(
             np.percentile(
                 _some_distances(examples, synthetic, pairs, checks.generator(rng)), percentile
@@ -170,7 +172,7 @@ def ball_radius(
     return radius
 
 
-def monte_carlo(synthetic, x, epsilon, weight="log", unit=None, embedding=None):
+def monte_carlo(synthetic, x, epsilon, *, weight="log", unit=None, embedding=None):
     """How much of the synthetic set lies in a ball about each example.
 
     Parameters
@@ -213,10 +215,10 @@ def monte_carlo(synthetic, x, epsilon, weight="log", unit=None, embedding=None):
     epsilon = checks.number("epsilon", epsilon, 0, open_low=True)
     checks.choice("weight", weight, ("log", "count"))
     unit = epsilon if unit is None else checks.number("unit", unit, 0, open_low=True)
-    examples = inputs.rows("x", x, embedding, like=("synthetic", synthetic)).astype(
+    examples = feature_rows.rows("x", x, embedding, like=("synthetic", synthetic)).astype(
         np.float64, copy=False
     )
-    synthetic = inputs.rows("synthetic", synthetic, embedding).astype(np.float64, copy=False)
+    synthetic = feature_rows.rows("synthetic", synthetic, embedding).astype(np.float64, copy=False)
 
     def summed(distance, start):
         inside = distance <= epsilon

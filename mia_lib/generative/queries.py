@@ -160,7 +160,7 @@ def all_scores(gan, x, labels=None):
     return checks.real_array("gan.scores(x)", gan.scores(x, labels), shape=(len(x), None))
 
 
-def hybrid(gan, synthetic, x, labels=None, k=1, embedding=None):
+def hybrid(gan, synthetic, x, *, labels=None, k=1, embedding=None):
     """The discriminator's score and the distance to a synthetic set, as a vector of two.
 
     Parameters
@@ -200,4 +200,4 @@ def hybrid(gan, synthetic, x, labels=None, k=1, embedding=None):
     array([[ 7., -5.]])
     """
     score = discriminator_score(gan, x, labels)
-    return np.stack([score, nearest_distance(synthetic, x, k, embedding)], axis=1)
+    return np.stack([score, nearest_distance(synthetic, x, k, embedding=embedding)], axis=1)

@@ -5,7 +5,7 @@ over the signals.
 import numpy as np
 
 from mia_lib import checks, model_checks
-from mia_lib.lira import gaussian, inputs
+from mia_lib.lira import blocks, choices, gaussian
 
 
 def leave_one_out(signals, member, attack=gaussian.online, **options):
@@ -92,7 +92,7 @@ def _online_every_target(signals, member, **options):
 
 
 def _offline_every_target(signals, member, **options):
-    return _likelihood_ratios("offline", tuple(inputs.CHOICES), signals, member, options)
+    return _likelihood_ratios("offline", tuple(choices.CHOICES), signals, member, options)
 
 
 gaussian.online.every_target = _online_every_target
@@ -107,9 +107,9 @@ def _likelihood_ratios(name, names, signals, member, options):
             raise TypeError(
                 f"{option}: given an option that {name} lacks, expected {', '.join(names)}"
             )
-    defaults = {option: inputs.CHOICES[option][0] for option in names}
+    defaults = {option: choices.CHOICES[option][0] for option in names}
     return _score_all(
-        signals.reshape(*member.shape, -1), member, inputs.options(**defaults | options)
+        signals.reshape(*member.shape, -1), member, choices.checked(**defaults | options)
     )
 
 
@@ -156,7 +156,7 @@ def _score_pass(signals, member, options, pooled):
     scores = np.empty(member.shape[::-1])  # one example in a line, as they are made
     sides = _sides(options)
     smallest, largest, count = np.full(2, np.inf), np.zeros(2), np.zeros(2)
-    for rows, models, groups in inputs.blocks("signals", signals, member):
+    for rows, models, groups in blocks.blocks("signals", signals, member):
         fits = [None, None]
         for side in sides:
             centers, squares, _, total = _without_each(groups[side], options["center"])
@@ -209,7 +209,7 @@ def _global_variances(signals, member, options):
     n_models, _, n_queries = signals.shape
     spherical = options["covariance"] == "spherical"
     totals, counts = np.zeros((2, 1 if spherical else n_queries, n_models)), np.zeros(2)
-    for rows, models, groups in inputs.blocks("signals", signals, member):
+    for rows, models, groups in blocks.blocks("signals", signals, member):
         for side in _sides(options):
             n_left = groups[side].shape[-1] - 1
             centers, squares, means, _ = _without_each(groups[side], options["center"])

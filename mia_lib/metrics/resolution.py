@@ -44,7 +44,7 @@ def n_nonmembers_needed(fpr, delta=0.05, purpose="certify"):
     ...     purpose="interval")
     (4380, 438201)
     """
-    fpr = checks.number("fpr", fpr, 0, 1, open_low=True, open_high=True)
+    fpr = checks.number("fpr", fpr, 0, high=1, open_low=True, open_high=True)
     delta = checks.delta(delta)
     purpose = checks.choice("purpose", purpose, ("certify", "interval"))
     level = delta if purpose == "certify" else delta / 4
@@ -84,8 +84,11 @@ def n_members_needed(tpr, fpr, delta=0.05):
     >>> n_members_needed(0.02, 0.01), n_members_needed(0.1, 0.01)
     (626, 15)
     """
-    fpr, delta = checks.number("fpr", fpr, 0, 1, open_low=True, open_high=True), checks.delta(delta)
-    tpr = checks.number("tpr", tpr, fpr, 1, open_low=True)
+    fpr, delta = (
+        checks.number("fpr", fpr, 0, high=1, open_low=True, open_high=True),
+        checks.delta(delta),
+    )
+    tpr = checks.number("tpr", tpr, fpr, high=1, open_low=True)
     # The limit rises and falls a little with every whole member found, so the sizes are looked
     # through in blocks.
     start, block = 1, 4096

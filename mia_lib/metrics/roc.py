@@ -172,14 +172,16 @@ class Roc:
         >>> print(curve.tpr_at(0.1))
         1.000 [0.996, 1.000]
         """
-        fpr = checks.number("fpr", fpr, 0, 1)
+        fpr = checks.number("fpr", fpr, 0, high=1)
         delta = checks.delta(delta)
         groups, n_groups = self._groups(groups)
         if n_groups == groups.size:
             return self._exact_tpr_at(fpr, delta)
         statistic = self._weighted_tpr(fpr, groups, n_groups)
         block = max(1, BLOCK // groups.size)
-        return intervals.bootstrap(statistic, n_groups, delta, N_RESAMPLES, rng, block)
+        return intervals.bootstrap(
+            statistic, n_groups, delta, n_resamples=N_RESAMPLES, rng=rng, block=block
+        )
 
     def weighted_tpr(self, fpr, groups=None):
         """ROC(fpr) as a function of how often each group is drawn: what a bootstrap of several
@@ -214,7 +216,7 @@ class Roc:
         array([0.33333333, 0.        ])
         """
         groups, n_groups = self._groups(groups)
-        return self._weighted_tpr(checks.number("fpr", fpr, 0, 1), groups, n_groups)
+        return self._weighted_tpr(checks.number("fpr", fpr, 0, high=1), groups, n_groups)
 
     def _weighted_tpr(self, fpr, groups, n_groups):
         above = self._members_above()
@@ -285,7 +287,7 @@ class Roc:
                 pairs[b] = half / count if count else np.nan
             return pairs
 
-        return intervals.bootstrap(statistic, n_groups, delta, N_RESAMPLES, rng)
+        return intervals.bootstrap(statistic, n_groups, delta, n_resamples=N_RESAMPLES, rng=rng)
 
     def distinct_false_positives(self, fpr, groups=None):
         """How many examples carry the false positives at ROC(fpr).
@@ -318,7 +320,7 @@ class Roc:
         >>> curve.distinct_false_positives(0.5)
         1
         """
-        fpr = checks.number("fpr", fpr, 0, 1)
+        fpr = checks.number("fpr", fpr, 0, high=1)
         groups, _ = self._groups(groups)
         first = self._first_above(fpr)
         if first is None:
@@ -388,7 +390,7 @@ class Roc:
         >>> roc([1.0, 0.0], [True, False]).resolvable(0.001)
         False
         """
-        fpr, delta = checks.number("fpr", fpr, 0, 1), checks.delta(delta)
+        fpr, delta = checks.number("fpr", fpr, 0, high=1), checks.delta(delta)
         return fewest_false_positives(self.n_nonmembers, fpr, delta) is not None
 
     def _groups(self, groups):

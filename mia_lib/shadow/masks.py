@@ -51,7 +51,7 @@ def half_masks(n_models, n_examples, rng=None):
     return checks.generator(rng).permuted(np.broadcast_to(column, (n_models, n_examples)), axis=0)
 
 
-def bernoulli_masks(n_models, n_examples, rng=None, probability=0.5):
+def bernoulli_masks(n_models, n_examples, rng=None, *, probability=0.5):
     """Training sets in which every example is in every model independently with one probability.
 
     Parameters

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 import mia_lib
-from mia_lib import checks, progress
-from mia_lib.shadow import identity
+from mia_lib import checks, clock, disk, progress, reseed
+from mia_lib.shadow import identity, place
 from mia_lib.shadow import store as stores
 from mia_lib.shadow.queries import Augmentation
 
@@ -29,6 +29,7 @@ class Each:
     train_one: object
     predict: object
 
+    @reseed.fit
     def __call__(self, x, y, members, rngs):
         return [self.train_one(x[row], y[row], rng) for row, rng in zip(members, rngs)]
 
@@ -62,7 +63,9 @@ def each(train_one, predict):
     return Each(train_one, predict)
 
 
-def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=None, window=None):
+def train(
+    fit, x, y, masks, store=None, queries=None, executor=None, seed=0, *, chunk=None, window=None
+):
     """Train S shadow models, or those of them that the store does not hold yet.
 
     Parameters
@@ -78,8 +81,9 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
         Labels 0 ... K - 1.
     masks : (S, n) boolean array
         Row s: the training set of model s. From `half_masks` or `bernoulli_masks`.
-    store : path-like
-        A folder: a new one, or one that the same call has begun.
+    store : path-like, optional
+        A folder: a new one, or one that the same call has begun. None: `folder` of the manifest, so
+        that the same call finds its models again and another call other models.
     queries : sequence of callables, optional
         Q functions x -> x' of the same shape; see `augmentations`. None: the examples as they are,
         Q = 1.
@@ -135,7 +139,7 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
             "a callable with a method logits(state, x), such as train.Classifier or shadow.each",
         )
     x = _checked_inputs(x)
-    y = checks.labels("y", y, len(x), getattr(fit, "n_classes", None))
+    y = checks.labels("y", y, len(x), n_classes=getattr(fit, "n_classes", None))
     masks = checks.boolean_array("masks", masks, ndim=2)
     if masks.shape[1] != len(x) or len(masks) == 0:
         checks.fail("masks", f"shape {masks.shape}", f"shape (S, {len(x)}) with S of at least 1")
@@ -158,7 +162,6 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
     window = _default_window(executor) if window is None else checks.integer("window", window, 1)
     threads = torch.get_num_threads()
 
-    path = Path(store)
     manifest = {
         "format": 1,
         "fit": identity.describe(fit),
@@ -166,9 +169,9 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
         "seed": seed,
         "chunk": size,
         "threads": threads,
-        "x": stores.array_hash(x),
-        "y": stores.array_hash(y),
-        "masks": stores.array_hash(masks),
+        "x": disk.hash_array(x),
+        "y": disk.hash_array(y),
+        "masks": disk.hash_array(masks),
         "device": str(getattr(fit, "torch_device", "the fit's own")),
         "versions": {
             "torch": torch.__version__,
@@ -177,10 +180,12 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
         },
         "code": identity.code_hash(),
     }
-    with stores.locked(path):
+    path = place.folder("shadow", manifest) if store is None else Path(store)
+    with disk.locked(path, "store"):
         stores.begin(path, manifest, masks)
         all_chunks = stores.chunks(len(masks), size)
         todo = stores.missing(path, all_chunks, len(masks), len(queries), len(x))
+        stores.count_cost(path, [c for c in all_chunks if c not in todo])
         tasks = (
             (c, (fit, x, y, masks[c.start : c.stop], seed, c.start, queries, threads)) for c in todo
         )
@@ -188,10 +193,10 @@ def train(fit, x, y, masks, store, queries=None, executor=None, seed=0, chunk=No
         with progress.bar(len(masks), "shadow models") as bar:
             if done:
                 bar.update(done)
-            for c, (state, logits) in _results(tasks, executor, window):
-                stores.finish(path, c, state, logits, (len(masks), *logits.shape[1:]))
+            for c, (state, logits, cost) in _results(tasks, executor, window):
+                stores.finish(path, c, state, logits, (len(masks), *logits.shape[1:]), cost)
                 bar.update(len(c))
-    return stores.Store(path, manifest, masks, x, y)
+    return stores.Store(path, manifest, masks, x=x, y=y)
 
 
 def _checked_inputs(x):
@@ -253,7 +258,10 @@ def train_chunk(fit, x, y, members, seed, first, queries, threads):
     -------
     state : dict of arrays, or None where the fit's state is something else
     logits : (k, Q, n, K) float32 array
+    cost : tuple of str and float
+        The process that ran it and the processor seconds that it took.
     """
+    elapsed = clock.stopwatch(threads)
     before = torch.get_num_threads()
     if before != threads:
         torch.set_num_threads(threads)
@@ -286,7 +294,8 @@ def train_chunk(fit, x, y, members, seed, first, queries, threads):
                 f"NaN outputs of model {names}",
                 "a training that does not diverge (a lower learning rate)",
             )
-        return (state if _storable(state, len(members)) else None), logits
+        cost = (clock.here(), elapsed())
+        return (state if _storable(state, len(members)) else None), logits, cost
     finally:
         if before != threads:
             torch.set_num_threads(before)

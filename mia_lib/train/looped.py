@@ -104,10 +104,15 @@ def _network(recipe, x, n_classes, rng):
             "dropout": recipe.dropout,
             "init": recipe.init,
         }
-        net = models.build("mlp", shape, n_classes, rng, **options)
+        net = models.build("mlp", shape, n_classes, rng=rng, **options)
     else:
         net = models.build(
-            recipe.model, (shape[2], *shape[:2]), n_classes, rng, init=recipe.init, **recipe.options
+            recipe.model,
+            (shape[2], *shape[:2]),
+            n_classes,
+            rng=rng,
+            init=recipe.init,
+            **recipe.options,
         )
     return net.to(x.device, recipe.torch_dtype, memory_format=torch.channels_last)
 

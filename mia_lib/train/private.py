@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from mia_lib import checks
+from mia_lib import checks, reseed
 from mia_lib.train import batches, stacked
 from mia_lib.train.recipe import Classifier
 
@@ -96,6 +96,7 @@ class PrivateSGD:
         if self.public_size is not None:
             checks.integer("public_size", self.public_size, 1)
 
+    @reseed.fit
     def __call__(self, x, y, members, rngs):
         """Train k models; arguments and result as for `Classifier`."""
         data, labels, ids, n_classes = self.recipe.prepared(x, y, members, rngs)
@@ -118,11 +119,11 @@ class PrivateSGD:
         n_members = self.public_size or checks.integer("n_members", n_members, 1)
         rate = batches.batch_size(self.recipe, n_members) / n_members
         return epsilon(
-            self.noise_multiplier, rate, batches.step_count(self.recipe, n_members), delta
+            self.noise_multiplier, rate, batches.step_count(self.recipe, n_members), delta=delta
         )
 
 
-def epsilon(noise_multiplier, sampling_rate, n_steps, delta=1e-5):
+def epsilon(noise_multiplier, sampling_rate, n_steps, *, delta=1e-5):
     """An upper limit on the epsilon of DP-SGD, by Opacus's accountant of Renyi differential
     privacy.
 
@@ -158,7 +159,7 @@ def epsilon(noise_multiplier, sampling_rate, n_steps, delta=1e-5):
     ('2.10', inf)
     """
     sigma = checks.number("noise_multiplier", noise_multiplier, 0)
-    rate = checks.number("sampling_rate", sampling_rate, 0, 1, open_low=True)
+    rate = checks.number("sampling_rate", sampling_rate, 0, high=1, open_low=True)
     n_steps = checks.integer("n_steps", n_steps, 1)
     delta = checks.delta(delta)
     if sigma == 0:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from mia_lib import checks, models
+from mia_lib import checks, models, reseed
 from mia_lib.train import batches, looped, stacked
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}
@@ -127,7 +127,7 @@ class Classifier:
         )  # a parameter file has a list
         checks.choice("activation", self.activation, models.ACTIVATIONS)
         checks.choice("init", self.init, ("fan-in", "glorot"))
-        checks.number("dropout", self.dropout, 0, 1, open_high=True)
+        checks.number("dropout", self.dropout, 0, high=1, open_high=True)
         if self.dropout and self.model != "mlp":
             checks.fail("dropout", repr(self.dropout), f"0 for {self.model!r}; only 'mlp' has it")
         if not isinstance(self.options, dict):
@@ -140,16 +140,16 @@ class Classifier:
             checks.integer("n_classes", self.n_classes, 2)
         checks.number("epochs", self.epochs, 0, open_low=True)
         if self.stop is not None:
-            checks.number("stop", self.stop, 0, self.epochs, open_low=True)
+            checks.number("stop", self.stop, 0, high=self.epochs, open_low=True)
         checks.integer("batch_size", self.batch_size, 1)
         checks.choice("optimizer", self.optimizer, ("sgd", "adam"))
         checks.number("learning_rate", self.learning_rate, 0, open_low=True)
-        checks.number("momentum", self.momentum, 0, 1, open_high=True)
+        checks.number("momentum", self.momentum, 0, high=1, open_high=True)
         checks.number("weight_decay", self.weight_decay, 0)
         checks.choice("schedule", self.schedule, ("constant", "cosine", "linear"))
-        checks.number("warmup", self.warmup, 0, 1, open_high=True)
+        checks.number("warmup", self.warmup, 0, high=1, open_high=True)
         checks.number("shift_rate", self.shift_rate, 0)
-        checks.number("label_smoothing", self.label_smoothing, 0, 1, open_high=True)
+        checks.number("label_smoothing", self.label_smoothing, 0, high=1, open_high=True)
         if self.augment is not None:
             checks.choice("augment", self.augment, ("weak",))
         if self.center is not None:
@@ -191,6 +191,7 @@ class Classifier:
         """Type of the weights."""
         return DTYPES[self.dtype]
 
+    @reseed.fit
     def __call__(self, x, y, members, rngs):
         """Train k models.
 
@@ -233,7 +234,7 @@ class Classifier:
         n_classes : int
         """
         x = _inputs("x", x)
-        y = checks.labels("y", y, len(x), self.n_classes)
+        y = checks.labels("y", y, len(x), n_classes=self.n_classes)
         ids = batches.training_sets(members, rngs, len(x))
         n_classes = self.n_classes or int(y.max()) + 1
         checks.integer("n_classes", n_classes, 2)

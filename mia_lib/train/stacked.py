@@ -101,7 +101,7 @@ def initial(recipe, sizes, rngs, like):
     biases = [like.new_empty(len(rngs), after) for after in sizes[1:]]
     for k, rng in enumerate(rngs):
         for weight, bias in zip(weights, biases):
-            w, b = models.linear_weights(weight.shape[2], weight.shape[1], rng, recipe.init)
+            w, b = models.linear_weights(weight.shape[2], weight.shape[1], rng, init=recipe.init)
             weight[k].copy_(torch.from_numpy(w))
             bias[k].copy_(torch.from_numpy(b))
     return weights, [bias[:, None, :] for bias in biases[:-1]] + [biases[-1][:, :, None]]

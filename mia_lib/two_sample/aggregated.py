@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression
 from mia_lib import checks
 
 
-def aggregate(known_features, known_member, features, clip=0.025):
+def aggregate(known_features, known_member, features, *, clip=0.025):
     """One score per record from many features, the first step of dataset inference.
 
     Parameters
@@ -55,7 +55,7 @@ def aggregate(known_features, known_member, features, clip=0.025):
     known = checks.real_array("known_features", known_features, 2)
     member = checks.boolean_array("known_member", known_member, shape=(len(known),))
     features = checks.real_array("features", features, shape=(None, known.shape[1]))
-    clip = checks.number("clip", clip, 0, 0.5, open_high=True)
+    clip = checks.number("clip", clip, 0, high=0.5, open_high=True)
     if min(member.sum(), (~member).sum()) < 2:
         checks.fail(
             "known_member",

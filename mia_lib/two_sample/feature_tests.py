@@ -20,7 +20,7 @@ RIDGE = 1e-5  # on the covariance of the features while they are optimised
 
 
 def mean_embedding_test(
-    x_train, y_train, x, y, n_locations=5, n_steps=100, learning_rate=0.05, rng=None
+    x_train, y_train, x, y, *, n_locations=5, n_steps=100, learning_rate=0.05, rng=None
 ):
     """ME: mean embeddings compared at a few locations, which are optimised on the training halves.
 
@@ -76,7 +76,7 @@ def mean_embedding_test(
 
 
 def characteristic_function_test(
-    x_train, y_train, x, y, n_frequencies=5, n_steps=100, learning_rate=0.05, rng=None
+    x_train, y_train, x, y, *, n_frequencies=5, n_steps=100, learning_rate=0.05, rng=None
 ):
     """SCF: smoothed characteristic functions compared at a few frequencies, which are optimised on
     the training halves.

@@ -60,13 +60,14 @@ class HrMmd:
         n_steps=100,
         learning_rate=0.05,
         epsilon=0.05,
+        *,
         regularization=mmd.REGULARIZATION,
         n_permutations=499,
         rng=None,
     ):
         self.n_steps = checks.integer("n_steps", n_steps, 0)
         self.learning_rate = checks.number("learning_rate", learning_rate, 0, open_low=True)
-        self.epsilon = checks.number("epsilon", epsilon, 0, 1, open_low=True, open_high=True)
+        self.epsilon = checks.number("epsilon", epsilon, 0, high=1, open_low=True, open_high=True)
         self.regularization = checks.number("regularization", regularization, 0, open_low=True)
         self.n_permutations = checks.integer("n_permutations", n_permutations, 1)
         self.rng = checks.generator(rng)
@@ -149,7 +150,7 @@ class HrMmd:
         return permutation_test(gram, len(rep_x), self.n_permutations, self.rng)
 
 
-def repeat_test(test, rep_pool, raw_pool, rep_y, raw_y, n_repeats=100, rng=None):
+def repeat_test(test, rep_pool, raw_pool, rep_y, raw_y, *, n_repeats=100, rng=None):
     """One fitted test of one set S_Y against many random subsets of a pool of non-members.
 
     Parameters
@@ -188,7 +189,8 @@ def repeat_test(test, rep_pool, raw_pool, rep_y, raw_y, n_repeats=100, rng=None)
     >>> raw = rng.normal(size=(200, 2))
     >>> fitted = HrMmd(n_steps=5, n_permutations=99, rng=rng).fit(raw[:20, 0], raw[:20],
     ...     raw[20:40, 0], raw[20:40])
-    >>> repeat_test(fitted, raw[40:160, 0], raw[40:160], raw[160:, 0], raw[160:], 10, rng).shape
+    >>> repeat_test(fitted, raw[40:160, 0], raw[40:160], raw[160:, 0], raw[160:], n_repeats=10,
+    ...     rng=rng).shape
     (10,)
     """
     if not isinstance(test, HrMmd):

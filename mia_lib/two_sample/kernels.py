@@ -77,7 +77,7 @@ def deep_kernel(rep_x, raw_x, rep_y, raw_y, epsilon, bandwidth_rep, bandwidth_ra
     >>> deep_kernel([[0.0]], [[0.0]], [[1.0]], [[1.0]], 0.5, 1.0, 1.0).round(3)
     array([[0.487]])
     """
-    epsilon = checks.number("epsilon", epsilon, 0, 1)
+    epsilon = checks.number("epsilon", epsilon, 0, high=1)
     for name, rep, raw in (("x", rep_x, raw_x), ("y", rep_y, raw_y)):
         if len(rep) != len(raw):
             checks.fail(f"raw_{name}", f"{len(raw)} records", f"{len(rep)} as rep_{name}")

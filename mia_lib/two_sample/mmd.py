@@ -81,7 +81,7 @@ def mmd2_variance(k_xx, k_yy, k_xy):
     return float(4 * max(np.mean(h**2) - np.mean(h) ** 2, 0.0))
 
 
-def power_criterion(k_xx, k_yy, k_xy, regularization=REGULARIZATION):
+def power_criterion(k_xx, k_yy, k_xy, *, regularization=REGULARIZATION):
     """J: the statistic over its standard deviation, which the power grows with.
 
     Parameters

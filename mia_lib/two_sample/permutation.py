@@ -75,7 +75,7 @@ def permutation_test(gram, n_x, n_permutations=499, rng=None):
     n = len(gram)
     if gram.shape != (n, n) or n < 4:
         checks.fail("gram", f"shape {gram.shape}", "a square of at least 4 records")
-    n_x = checks.integer("n_x", n_x, 2, n - 2)
+    n_x = checks.integer("n_x", n_x, 2, high=n - 2)
     n_permutations = checks.integer("n_permutations", n_permutations, 1)
     scale = float(np.abs(gram).max())
     if np.abs(gram - gram.T).max() > 1e-9 * scale:

@@ -9,7 +9,7 @@ from mia_lib import checks
 from mia_lib.two_sample.permutation import permutation_test
 
 
-def power_curve(kernel, member, size, shares, n_repeats=100, n_permutations=499, rng=None):
+def power_curve(kernel, member, size, shares, *, n_repeats=100, n_permutations=499, rng=None):
     """p-values of repeated tests for every share of members in S_Y.
 
     Parameters
@@ -54,7 +54,8 @@ def power_curve(kernel, member, size, shares, n_repeats=100, n_permutations=499,
     >>> member = np.arange(200) < 60
     >>> score = rng.normal(size=200) + 2 * member
     >>> gram = np.exp(-((score[:, None] - score) ** 2))
-    >>> p = power_curve(lambda r: gram[np.ix_(r, r)], member, 50, [0, 0.5, 1], 20, 99, rng)
+    >>> p = power_curve(lambda r: gram[np.ix_(r, r)], member, 50, [0, 0.5, 1], n_repeats=20,
+    ...     n_permutations=99, rng=rng)
     >>> (p <= 0.05).mean(axis=1).round(1)
     array([0., 1., 1.])
     """

@@ -13,7 +13,7 @@ from mia_lib import checks, signals
 NAMES = ("last", "second_to_last", "confidence", "loss", "entropy", "likelihood_ratio")
 
 
-def representations(logits, labels, features=None, likelihood_ratio=None):
+def representations(logits, labels, features=None, *, likelihood_ratio=None):
     """The six high-level representations, as far as what is given allows.
 
     Parameters
@@ -65,7 +65,7 @@ def representations(logits, labels, features=None, likelihood_ratio=None):
     return found
 
 
-def layer_outputs(network, x, layers, batch=1024):
+def layer_outputs(network, x, layers, *, batch=1024):
     """Outputs of named layers of a torch network, in evaluation mode.
 
     Parameters

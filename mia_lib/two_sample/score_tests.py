@@ -16,7 +16,7 @@ from mia_lib.two_sample.permutation import TestResult
 
 
 def classifier_test(
-    x_train, y_train, x, y, kind="sign", hidden=(50, 50), n_permutations=499, rng=None
+    x_train, y_train, x, y, *, kind="sign", hidden=(50, 50), n_permutations=499, rng=None
 ):
     """C2ST: a classifier learns to tell the training halves apart; can it tell the others?
 
@@ -69,10 +69,12 @@ def classifier_test(
     ):  # a probability of 0 has the log-odds -inf, which are clipped
         log_odds = np.diff(fitted.predict_log_proba(np.concatenate([x, y])), axis=1)[:, 0]
     score = (log_odds > 0).astype(float) if kind == "sign" else np.clip(log_odds, -50, 50)
-    return mean_test(score[: len(x)], score[len(x) :], "greater", n_permutations, rng)
+    return mean_test(
+        score[: len(x)], score[len(x) :], "greater", n_permutations=n_permutations, rng=rng
+    )
 
 
-def mean_test(x, y, alternative="two-sided", n_permutations=499, rng=None):
+def mean_test(x, y, alternative="two-sided", *, n_permutations=499, rng=None):
     """Permutation test of one number per record: is its mean over y another (or greater) than over
     x?
 

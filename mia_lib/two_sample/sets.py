@@ -9,7 +9,7 @@ import numpy as np
 from mia_lib import checks
 
 
-def set_threshold(nonmember_score, size, fpr=0.01, n_draws=1000, rng=None):
+def set_threshold(nonmember_score, size, fpr=0.01, *, n_draws=1000, rng=None):
     """The mean score that a set of non-members exceeds with probability fpr at most.
 
     Parameters
@@ -49,9 +49,9 @@ def set_threshold(nonmember_score, size, fpr=0.01, n_draws=1000, rng=None):
     True
     """
     score = checks.real_array("nonmember_score", nonmember_score, 1)
-    size = checks.integer("size", size, 1, len(score))
+    size = checks.integer("size", size, 1, high=len(score))
     n_draws, rng = checks.integer("n_draws", n_draws, 1), checks.generator(rng)
-    fpr = checks.number("fpr", fpr, 0, 1, open_low=True, open_high=True)
+    fpr = checks.number("fpr", fpr, 0, high=1, open_low=True, open_high=True)
     if fpr * n_draws < 1:
         checks.fail("fpr", f"{fpr:g}", f"at least 1 / n_draws, {1 / n_draws:g}")
     means = np.sort(

@@ -138,7 +138,9 @@ class TestRmia:
     def test_one_target(self, gamma, slope):
         x, member = made(9, 40, 4)
         want = literal_rmia(x[0], x[1:], member[1:], gamma, slope)
-        np.testing.assert_allclose(attacks.rmia(x[0], x[1:], member[1:], gamma, slope), want)
+        np.testing.assert_allclose(
+            attacks.rmia(x[0], x[1:], member[1:], gamma=gamma, slope=slope), want
+        )
 
     @pytest.mark.parametrize("slope", [None, 0.3])
     def test_every_target_equals_the_slow_path(self, slope):
@@ -221,7 +223,7 @@ class TestNeighbours:
         assert (some[:, ~vulnerable] == 0).all()
         np.testing.assert_array_equal(some[:, vulnerable], every[:, vulnerable])
         np.testing.assert_array_equal(
-            attacks.outlier_tail(x[0], x[1:], member[1:], vulnerable)[~vulnerable], 0
+            attacks.outlier_tail(x[0], x[1:], member[1:], vulnerable=vulnerable)[~vulnerable], 0
         )
 
 

@@ -20,7 +20,7 @@ def test_linear_regressor_against_linear_programming():
     rng = np.random.default_rng(0)
     x, member, features = made(4, 1200, rng)
     got = x - attacks.quantile_regression(
-        x, member, features, 0.8, hidden=0, steps=700, rng=np.random.default_rng(1)
+        x, member, features, level=0.8, hidden=0, steps=700, rng=np.random.default_rng(1)
     )
     fold = np.random.default_rng(1).permutation(1200) % 2
     apart, losses = [], []
@@ -46,7 +46,7 @@ def test_linear_regressor_against_linear_programming():
 def test_the_share_of_nonmembers_above_is_one_minus_the_level(level):
     rng = np.random.default_rng(2)
     x, member, features = made(16, 1500, rng, gap=1.5)
-    score = attacks.quantile_regression(x, member, features, level, hidden=8, rng=rng)
+    score = attacks.quantile_regression(x, member, features, level=level, hidden=8, rng=rng)
     called = score > 0
     assert abs(called[~member].mean() - (1 - level)) < 0.03
     # With the true conditional quantile the power would be Phi(1.5 - z).
@@ -62,7 +62,9 @@ def test_signals_that_carry_nothing():
     for seed in range(6):
         rng = np.random.default_rng([seed, 3])
         x, member, features = made(8, 300, rng)
-        score = attacks.quantile_regression(x, member, features, 0.9, hidden=64, steps=300, rng=rng)
+        score = attacks.quantile_regression(
+            x, member, features, level=0.9, hidden=64, steps=300, rng=rng
+        )
         found.append([metrics.roc(score, member).auc, metrics.roc(np.abs(score), member).auc])
     error = np.maximum(np.std(found, axis=0, ddof=1) / np.sqrt(6), np.sqrt(1 / (6 * 7200)))
     assert (np.abs(np.mean(found, axis=0) - 0.5) < 4 * error).all()

@@ -150,13 +150,13 @@ def test_an_estimator_of_scikit_learn_with_shadow_models():
         return RandomForestClassifier(20, random_state=0).fit(x, y)
 
     target = fit(x[member], y[member])
-    o = audit.observe(target, x, y, member, fit, n_shadow=8, assignment="random", rng=rng)
+    o = audit.observe(target, x, y, member, fit=fit, n_shadow=8, assignment="random", rng=rng)
     np.testing.assert_allclose(np.exp(o.logits), target.predict_proba(x))
     content = audit.run(o).content
     assert content["attacks"][0]["lacks"] is None and content["attacks"][0]["auc"][1] > 0.5
     with pytest.warns(UserWarning, match="differ in n_estimators"):
         audit.observe(
-            target, x, y, member, lambda x, y: RandomForestClassifier(10).fit(x, y), n_shadow=4
+            target, x, y, member, fit=lambda x, y: RandomForestClassifier(10).fit(x, y), n_shadow=4
         )
     with pytest.warns(UserWarning, match="the shadow models are LogisticRegressions"):
         audit.observe(
@@ -164,7 +164,7 @@ def test_an_estimator_of_scikit_learn_with_shadow_models():
             x,
             y,
             member,
-            lambda x, y: LogisticRegression(solver="liblinear").fit(x, y),
+            fit=lambda x, y: LogisticRegression(solver="liblinear").fit(x, y),
             n_shadow=4,
         )
 
@@ -206,7 +206,7 @@ def test_a_frame_with_texts_and_gaps():
         x,
         pd.Series(y, x.index),
         pd.Series(member, x.index),
-        fit,
+        fit=fit,
         n_shadow=4,
     )
     assert (
@@ -215,7 +215,7 @@ def test_a_frame_with_texts_and_gaps():
         and o.features[:, 3].sum() == 1
     )
     with pytest.raises(ValueError, match="n_shadow: given 5, expected an even number"):
-        audit.observe(fit(x[member], y[member]), x, y, member, fit, n_shadow=5)
+        audit.observe(fit(x[member], y[member]), x, y, member, fit=fit, n_shadow=5)
 
 
 def test_a_class_that_a_shadow_model_never_saw():
@@ -226,7 +226,7 @@ def test_a_class_that_a_shadow_model_never_saw():
         return LogisticRegression().fit(x[y != "c"], y[y != "c"])
 
     target = LogisticRegression(max_iter=500).fit(x, y)
-    o = audit.observe(target, x, y, np.arange(40) < 20, fit, n_shadow=4)
+    o = audit.observe(target, x, y, np.arange(40) < 20, fit=fit, n_shadow=4)
     assert (o.shadow_logits[..., 2] == -np.inf).all() and o.labels.tolist()[:4] == [0, 1, 2, 2]
     assert np.isfinite(
         [line["auc"] for line in audit.run(o).content["attacks"] if line["lacks"] is None]
@@ -417,7 +417,7 @@ def test_bad_files(tmp_path, change, message):
         member=o.member,
     )
     with pytest.raises(
-        ValueError, match="probabilities: given rows that are negative or do not sum to 1"
+        ValueError, match="probabilities: given a row that sums to 1.5, expected probabilities"
     ):
         audit.load(tmp_path / "rows.npz")
 

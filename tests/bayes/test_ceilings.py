@@ -109,7 +109,9 @@ def one_sided(k, n, delta, side):
 def test_epsilon_lower_bound_by_scipys_clopper_pearson(tp, n1, fp, n2, dp_delta):
     low, high = one_sided(tp, n1, 0.025, "greater"), one_sided(fp, n2, 0.025, "less")
     expected = max(0.0, np.log(max(low - dp_delta, 1e-300) / high))
-    assert bayes.epsilon_lower_bound(tp, n1, fp, n2, dp_delta) == pytest.approx(expected, abs=1e-9)
+    assert bayes.epsilon_lower_bound(tp, n1, fp, n2, dp_delta=dp_delta) == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 def test_epsilon_lower_bounds_have_the_stated_caps():

@@ -52,7 +52,7 @@ def test_an_empty_cell_certifies_nothing(rng):
 
 def test_certificate_is_made_of_its_parts(rng):
     x, y = rng.random(400) ** 2, rng.random(900)
-    found = bayes.certificate(x, y, 0.3, EDGES, 0.1, rng=rng)
+    found = bayes.certificate(x, y, 0.3, bins=EDGES, delta=0.1, rng=rng)
     query = bayes.Histogram(x, y, 0.3, EDGES)
     assert found.advantage == query.advantage(0.1)
     assert found.privacy == bayes.membership_privacy(query, 0.1)

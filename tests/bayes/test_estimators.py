@@ -92,7 +92,7 @@ def test_data_that_separate():
             and estimate.low < 1
             and estimate.high == pytest.approx(1)
         )
-    assert bayes.permutation_p_value(x, y, 0.5, 2, n_permutations=99) == pytest.approx(0.01)
+    assert bayes.permutation_p_value(x, y, 0.5, bins=2, n_permutations=99) == pytest.approx(0.01)
 
 
 def test_a_seed_repeats_and_none_does_not():
@@ -110,14 +110,18 @@ def test_permutation_distribution_by_enumeration(rng, prior):
     for chosen in itertools.combinations(range(7), 3):
         member = np.isin(np.arange(7), chosen)
         every.append(literal_w(pooled[member], pooled[~member], prior, edges))
-    drawn = bayes.permuted_advantages(pooled[:3], pooled[3:], prior, edges, 20_000, rng)
+    drawn = bayes.permuted_advantages(
+        pooled[:3], pooled[3:], prior, bins=edges, n_permutations=20_000, rng=rng
+    )
     values, counts = np.unique(np.round(every, 9), return_counts=True)
     share = np.array([(np.abs(drawn - v) < 1e-8).mean() for v in values])
     assert share.sum() == pytest.approx(1)
     np.testing.assert_allclose(share, counts / 35, atol=0.02)
     observed = literal_w(pooled[:3], pooled[3:], prior, edges)
     exact = (np.array(every) >= observed - 1e-12).mean()
-    p_value = bayes.permutation_p_value(pooled[:3], pooled[3:], prior, edges, 20_000, rng)
+    p_value = bayes.permutation_p_value(
+        pooled[:3], pooled[3:], prior, bins=edges, n_permutations=20_000, rng=rng
+    )
     assert p_value == pytest.approx(exact, abs=0.02)
 
 

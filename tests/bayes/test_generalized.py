@@ -186,7 +186,7 @@ def test_optimal_threshold_by_brute_force(rng, metric):
     for _ in range(5):
         member, nonmember = rng.dirichlet(np.ones(COUNT)), rng.dirichlet(np.ones(COUNT))
         eta = rng.integers(0, 30, COUNT) / 31  # with ties, and unrelated to the masses
-        t, value = bayes.optimal_threshold(metric, eta, member, nonmember, 0.3)
+        t, value = bayes.optimal_threshold(metric, eta, member, nonmember, prior=0.3)
         assert value == pytest.approx(
             literal_threshold(metric, eta, member, nonmember, 0.3), abs=1e-9
         )
@@ -209,13 +209,13 @@ def test_optimal_threshold_on_a_known_mixture_is_theorem_1s_and_the_fixed_point(
         F1,
         metrics.weighted_accuracy(1, 2, 5, 1),
     ):
-        t, value = bayes.optimal_threshold(metric, eta, member, nonmember, prior)
+        t, value = bayes.optimal_threshold(metric, eta, member, nonmember, prior=prior)
         rule = metric.threshold_at(value)
         np.testing.assert_array_equal(eta >= t, eta >= rule)
         if metric.threshold() is not None:
             assert rule == metric.threshold()
     # PPV: the supremum is the largest posterior, reached by that cell alone.
-    t, value = bayes.optimal_threshold(metrics.ppv(), eta, member, nonmember, prior)
+    t, value = bayes.optimal_threshold(metrics.ppv(), eta, member, nonmember, prior=prior)
     assert value == pytest.approx(eta.max()) and (eta >= t).sum() == 1
 
 
@@ -240,14 +240,14 @@ def test_algorithm_2_on_data_that_separate():
 def test_upper_limits_in_closed_form(rng, prior):
     x, y, edges = rng.normal(size=700) + 1, rng.normal(size=900), np.linspace(-8, 9, 18)
     query = bayes.Histogram(x, y, prior, edges)
-    w, t = query.advantage(), intervals.mcdiarmid(700, 900, prior, 0.05)
+    w, t = query.advantage(), intervals.mcdiarmid(700, 900, prior, delta=0.05)
     estimate = bayes.generalized_advantage(metrics.accuracy(), x, y, prior, edges)
     assert estimate.high == pytest.approx(min(1, (1 + w.value + t) / 2))
     assert bayes.sign_split_advantage(x, y, prior, edges).high == pytest.approx(min(1, w.value + t))
     # AM is accuracy at even prior, whatever p is.
     even, t = (
         bayes.Histogram(x, y, 0.5, edges).advantage().value,
-        intervals.mcdiarmid(700, 900, 0.5, 0.05),
+        intervals.mcdiarmid(700, 900, 0.5, delta=0.05),
     )
     estimate = bayes.generalized_advantage(metrics.am(prior), x, y, prior, edges)
     assert estimate.high == pytest.approx((1 + even + t) / 2)
@@ -285,7 +285,7 @@ def test_heuristic_adversary_calls_the_highest_scores(rng):
     tp, fp = (order < 100).mean() * 0.1, (order >= 100).mean() * 0.1
     for metric in (metrics.accuracy(), metrics.am(0.1), metrics.ppv()):
         expected = metric.value(tp, fp, 0.1 - tp, 0.9 - fp)
-        assert bayes.heuristic_advantage(metric, x, y, 0.1) == pytest.approx(expected)
+        assert bayes.heuristic_advantage(metric, x, y, prior=0.1) == pytest.approx(expected)
     assert bayes.heuristic_advantage(metrics.accuracy(), [1, 1], [1, 1]) == pytest.approx(
         0.5
     )  # ties: nobody is called

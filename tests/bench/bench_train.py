@@ -35,7 +35,7 @@ def prepared(recipe, x, y, masks):
             "mlp",
             x.shape[1:],
             int(y.max()) + 1,
-            rng,
+            rng=rng,
             hidden=recipe.hidden,
             activation=recipe.activation,
         )

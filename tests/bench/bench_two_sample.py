@@ -82,7 +82,9 @@ def main():
         return two_sample.deep_kernel(z, x, z, x, **fitted.parameters)
 
     began, wall = time.process_time(), time.perf_counter()
-    p_values = two_sample.power_curve(kernel, member, 500, np.linspace(0.1, 1, 10), 100, 499, rng)
+    p_values = two_sample.power_curve(
+        kernel, member, 500, np.linspace(0.1, 1, 10), n_repeats=100, n_permutations=499, rng=rng
+    )
     took, wall = time.process_time() - began, time.perf_counter() - wall
     print(
         f"  {took:.0f} s of one core ({wall:.0f} s wall on this machine now) for "

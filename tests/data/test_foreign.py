@@ -27,7 +27,7 @@ def test_mislabelled_are_all_wrong_and_every_wrong_label_is_as_likely(records):
     rng = np.random.default_rng(1)
     counts = np.zeros((4, 4))
     for _ in range(50):
-        same, labels = data.foreign("mislabelled", x, y, 4, rng)
+        same, labels = data.foreign("mislabelled", x, y, 4, rng=rng)
         assert np.array_equal(same, x)
         np.add.at(counts, (y, labels), 1)
     assert (np.diag(counts) == 0).all()
@@ -39,7 +39,7 @@ def test_mislabelled_are_all_wrong_and_every_wrong_label_is_as_likely(records):
 def test_perturbed_takes_features_of_other_records(share):
     x = np.arange(300)[:, None] * np.ones(40)  # every value names the record that it comes from
     made, labels = data.foreign(
-        "perturbed", x, np.zeros(300, int), 2, np.random.default_rng(2), share
+        "perturbed", x, np.zeros(300, int), 2, rng=np.random.default_rng(2), share=share
     )
     changed = made != x
     assert changed.mean() == pytest.approx(share, abs=0.01)
@@ -48,14 +48,16 @@ def test_perturbed_takes_features_of_other_records(share):
 
 def test_perturbed_keeps_each_feature_in_its_place():
     x = np.arange(40) + 1000 * np.arange(50)[:, None]
-    made, _ = data.foreign("perturbed", x, np.zeros(50, int), 2, np.random.default_rng(3), 0.5)
+    made, _ = data.foreign(
+        "perturbed", x, np.zeros(50, int), 2, rng=np.random.default_rng(3), share=0.5
+    )
     assert np.array_equal(made % 1000, x % 1000)
 
 
 def test_noise_has_the_values_and_no_structure(records):
     x, y = records
     x = np.sort(x.reshape(400, -1), axis=1)  # features that go together
-    made, labels = data.foreign("noise", x, y, 4, np.random.default_rng(4))
+    made, labels = data.foreign("noise", x, y, 4, rng=np.random.default_rng(4))
     assert made.shape == x.shape and made.dtype == x.dtype
     assert made.mean() == pytest.approx(x.mean(), abs=3)
     assert (
@@ -69,7 +71,9 @@ def test_noise_has_the_values_and_no_structure(records):
 def test_the_generator_decides(records):
     x, y = records
     for kind in ("perturbed", "mislabelled", "noise"):
-        a, b, c = (data.foreign(kind, x, y, 4, np.random.default_rng(seed)) for seed in (5, 5, 6))
+        a, b, c = (
+            data.foreign(kind, x, y, 4, rng=np.random.default_rng(seed)) for seed in (5, 5, 6)
+        )
         assert all(np.array_equal(*pair) for pair in zip(a, b))
         assert not all(np.array_equal(*pair) for pair in zip(a, c))
 

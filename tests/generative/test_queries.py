@@ -168,7 +168,7 @@ class TestBall:
                     log[i] -= np.log(max(d, 1e-6 * epsilon) / epsilon) / 200
                     printed[i] -= np.log(max(d, 1e-6 * epsilon)) / 200
         np.testing.assert_allclose(
-            generative.monte_carlo(synthetic, x, epsilon, "count"), count, atol=1e-12
+            generative.monte_carlo(synthetic, x, epsilon, weight="count"), count, atol=1e-12
         )
         np.testing.assert_allclose(generative.monte_carlo(synthetic, x, epsilon), log, atol=1e-12)
         np.testing.assert_allclose(
@@ -195,8 +195,12 @@ class TestBall:
         apart = spatial.distance.cdist(x, synthetic)
         assert abs(generative.ball_radius(synthetic, x) - np.median(apart.min(axis=1))) < 1e-12
         want = np.percentile(apart, 2.0)
-        assert abs(generative.ball_radius(synthetic, x, "percentile", 2.0) - want) < 1e-12
-        drawn = generative.ball_radius(synthetic, x, "percentile", 2.0, pairs=4000, rng=rng)
+        assert (
+            abs(generative.ball_radius(synthetic, x, "percentile", percentile=2.0) - want) < 1e-12
+        )
+        drawn = generative.ball_radius(
+            synthetic, x, "percentile", percentile=2.0, pairs=4000, rng=rng
+        )
         share = (apart <= drawn).mean()  # Bin(4000, 0.02) has a standard deviation of 0.0022
         assert drawn != want and abs(share - 0.02) < 4 * 0.0022
 
@@ -216,7 +220,7 @@ class TestBall:
         with pytest.raises(ValueError, match="synthetic: given copies of x"):
             generative.ball_radius(x, x)
         with pytest.raises(ValueError, match="percentile: given 100"):
-            generative.ball_radius(synthetic, x, "percentile", 100)
+            generative.ball_radius(synthetic, x, "percentile", percentile=100)
 
 
 class TestMemory:
@@ -228,7 +232,7 @@ class TestMemory:
             lambda synthetic, x: generative.nearest_distances(synthetic, x, 3),
             lambda synthetic, x: generative.monte_carlo(synthetic, x, 1.0),
             lambda synthetic, x: generative.ball_radius(
-                synthetic, x, "percentile", 1.0, pairs=10_000
+                synthetic, x, "percentile", percentile=1.0, pairs=10_000
             ),
         ],
     )
@@ -296,7 +300,9 @@ class TestReconstruction:
 
     def test_a_trained_network_finds_its_own_records_again_and_stays_as_it_is(self):
         rng = np.random.default_rng(12)
-        gan = generative.js_gan(images(rng, 30, 8), epochs=3, batch_size=10, rng=rng)[3]
+        gan = generative.js_gan(
+            images(rng, 30, 8), generative.JsGanRecipe(epochs=3, batch_size=10), rng=rng
+        )[3]
         before = [p.clone() for p in gan.generator.state_dict().values()]
         made = gan.generate(20, rng)
         found = generative.reconstruction(gan, np.concatenate([made, 1 - made]), steps=150, rng=rng)
@@ -310,7 +316,13 @@ class TestReconstruction:
         def effort(steps, restarts):
             rng = np.random.default_rng(2)
             return generative.reconstruction(
-                Made(net, latent=4), x, None, steps, restarts, candidates=500, rng=rng
+                Made(net, latent=4),
+                x,
+                None,
+                steps=steps,
+                restarts=restarts,
+                candidates=500,
+                rng=rng,
             )
 
         with torch.no_grad():
@@ -326,7 +338,7 @@ class TestReconstruction:
     def test_batches_do_not_influence_each_other(self):
         gan, x = Made(network(2), latent=4), np.random.default_rng(14).normal(size=(11, 9))
         one, many = (
-            generative.reconstruction(gan, x, None, 40, rng=np.random.default_rng(3), batch=b)
+            generative.reconstruction(gan, x, None, steps=40, rng=np.random.default_rng(3), batch=b)
             for b in (1, 256)
         )
         np.testing.assert_allclose(one, many, rtol=1e-4)
@@ -336,7 +348,7 @@ class TestReconstruction:
 
         def both(*nets):
             return generative.reconstruction(
-                Made(*nets, latent=4), x, None, 60, 4, rng=np.random.default_rng(4)
+                Made(*nets, latent=4), x, None, steps=60, restarts=4, rng=np.random.default_rng(4)
             )
 
         alone = [both(net) for net in (first, second)]
@@ -376,7 +388,7 @@ class TestDomias:
         reference, x = rng.normal(size=(40_000, 2)), rng.normal(size=(300, 2))
         truth = stats.norm.logpdf(x[:, 0], 1, 2) - stats.norm.logpdf(x[:, 0])
         np.testing.assert_allclose(
-            generative.domias(synthetic, reference, x, "gaussian"), truth, atol=0.1
+            generative.domias(synthetic, reference, x, method="gaussian"), truth, atol=0.1
         )
 
     def test_kernel_closed_form(self):
@@ -473,10 +485,10 @@ QUERIES = {
     "third": lambda s, r, x, rng: generative.nearest_distances(s, x, 3)[:, 2],
     "ball, log": lambda s, r, x, rng: generative.monte_carlo(s, x, generative.ball_radius(s, x)),
     "ball, count": lambda s, r, x, rng: generative.monte_carlo(
-        s, x, generative.ball_radius(s, x, "percentile", 1.0, rng=rng), "count"
+        s, x, generative.ball_radius(s, x, "percentile", percentile=1.0, rng=rng), weight="count"
     ),
     "domias, kernel": lambda s, r, x, rng: generative.domias(s, r, x),
-    "domias, gaussian": lambda s, r, x, rng: generative.domias(s, r, x, "gaussian"),
+    "domias, gaussian": lambda s, r, x, rng: generative.domias(s, r, x, method="gaussian"),
 }
 
 
@@ -511,7 +523,7 @@ def test_networks_that_never_saw_anything_tell_nothing():
             generative.max_score(gan, x),
             generative.mean_score(gan, x),
             generative.reconstruction(
-                Made(network(seed), latent=4), x, None, 20, 1, candidates=50, rng=rng
+                Made(network(seed), latent=4), x, None, steps=20, restarts=1, candidates=50, rng=rng
             ),
         )
         found.append([metrics.roc(query, member).auc for query in queries])

@@ -11,7 +11,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
-DISTRIBUTION = {"PIL": "pillow", "sklearn": "scikit-learn"}  # where the import has another name
+# where the import has another name
+DISTRIBUTION = {"PIL": "pillow", "sklearn": "scikit-learn", "yaml": "PyYAML"}
 
 
 def pinned():

@@ -2,8 +2,10 @@
 non-zero exit.
 """
 
+import hashlib
 import importlib.util
 import json
+import os
 from pathlib import Path
 
 import nbformat
@@ -28,10 +30,27 @@ count = 3  # models, at least 1
 rate = 0.1  # per step
 widths = [8, 4]  # units
 flag = False
+scale = "default"  # a name
 """
 CHECK = """if count < 1:
     raise ValueError(f"count: given {count!r}, expected a whole number of at least 1")
 total = count * rate"""
+SECTIONS = """base:
+  count: 5  # models
+data:
+  toy: {}
+  car:
+    count: 6
+    rate: 0.5
+scale:
+  smoke:
+    widths: [2]
+  paper:
+    count: 7
+data--scale:
+  car--paper:
+    count: 8
+"""
 WRITE = """import json, os, pathlib
 print("a line of output from", pathlib.Path.cwd().name)
 record = {"dataset": dataset, "count": count, "total": total, "widths": widths, "flag": flag}
@@ -52,9 +71,7 @@ def notebooks(tmp_path, monkeypatch):
         cell = nbformat.v4.new_code_cell(source, metadata={"tags": tags})
         notebook.cells.append(cell)
     nbformat.write(notebook, folder / "small.ipynb")
-    (folder / "parameters" / "small--toy--smoke.yaml").write_text(
-        "dataset: toy\ncount: 5  # models\nwidths: [2]\n"
-    )
+    (folder / "parameters" / "small.yaml").write_text(SECTIONS)
     monkeypatch.setenv("MIA_RESULTS", str(tmp_path / "results"))
     monkeypatch.setattr(run, "BUILD", tmp_path / "_build")
     return folder
@@ -86,8 +103,25 @@ def test_papermill_and_plain_write_the_same_record(notebooks, tmp_path, monkeypa
     assert json.loads((tmp_path / "results" / "record.json").read_text()) == record
 
 
+def test_a_record_goes_to_the_repository_and_its_notebook_does_not(
+    notebooks, tmp_path, monkeypatch
+):
+    monkeypatch.delenv("MIA_RESULTS")
+    begun = run.code_hash(notebooks / "small.ipynb")
+    write = "import os\nprint(os.environ['MIA_CODE'])"
+    notebook = nbformat.read(notebooks / "small.ipynb", 4)
+    notebook.cells.append(nbformat.v4.new_code_cell(write))
+    nbformat.write(notebook, notebooks / "small.ipynb")
+    assert call(notebooks, "--record") == 0
+    assert [path.name for path in (notebooks / "results").iterdir()] == ["record.json"]
+    executed = tmp_path / "_build" / "results" / "small--toy--smoke.ipynb"
+    hashed = run.code_hash(notebooks / "small.ipynb")
+    assert f"small {hashed}" in executed.read_text() and hashed != begun
+    assert "MIA_CODE" not in os.environ
+
+
 def test_plain_runs_without_the_notebook_tools(notebooks, tmp_path, monkeypatch):
-    for missing in ("papermill", "nbformat", "nbclient", "yaml", "IPython"):
+    for missing in ("papermill", "nbformat", "nbclient", "IPython"):
         monkeypatch.setitem(__import__("sys").modules, missing, None)
     monkeypatch.chdir(tmp_path)
     assert call(notebooks, "--plain") == 0
@@ -135,10 +169,47 @@ def test_a_missing_parameter_file_lists_what_is_there(notebooks, capsys):
     assert "large" in (line := one_line(capsys)) and "small" in line
 
 
-def test_a_broken_parameter_file_is_named(notebooks, capsys):
-    (notebooks / "parameters" / "small--toy--smoke.yaml").write_text("dataset: toy\ncount 5\n")
+@pytest.mark.parametrize(
+    "before, after, message",
+    [
+        ("count: 5", "count 5", "base: given"),
+        ("widths: [2]", "widths: [2", "line 11: given a text that is no YAML"),
+        ("data--scale", "data-scale", "expected the sections base, data, scale, data--scale"),
+        ("car--paper", "car--papers", "given car--papers, expected DATA--SCALE"),
+        ("    rate: 0.5", "    count: 0.5", "line 7: given count again, expected each name once"),
+        (SECTIONS, "- 5", "expected the sections"),
+        (SECTIONS, "", "expected the sections"),
+    ],
+)
+def test_a_broken_parameter_file_is_named(notebooks, capsys, before, after, message):
+    assert before in SECTIONS
+    (notebooks / "parameters" / "small.yaml").write_text(SECTIONS.replace(before, after))
     assert call(notebooks) == 1
-    assert "line 2" in one_line(capsys)
+    assert "small.yaml" in (line := one_line(capsys)) and message in line
+
+
+@pytest.mark.parametrize(
+    "data, scale, values",
+    [
+        ("toy", "smoke", {"count": 5, "widths": [2]}),
+        ("toy", "paper", {"count": 7}),
+        ("car", "smoke", {"count": 6, "rate": 0.5, "widths": [2]}),
+        ("car", "paper", {"count": 8, "rate": 0.5}),
+    ],
+)
+def test_a_later_section_wins_and_the_flat_file_says_so(notebooks, tmp_path, data, scale, values):
+    flat = tmp_path / "flat.yaml"
+    assert call(notebooks, "--expand", str(flat), data=data, scale=scale) == 0
+    assert yaml.safe_load(flat.read_text()) == {"dataset": data, "scale": scale} | values
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_flat_file_has_what_the_command_line_changes(notebooks, tmp_path, capsys):
+    flat = tmp_path / "flat.yaml"
+    assert call(notebooks, "--expand", str(flat), "-p", "rate", "1e-5") == 0
+    assert yaml.safe_load(flat.read_text())["rate"] == 1e-5
+    assert call(notebooks, "--expand", str(flat), "-p", "rat", "1") == 1
+    assert "rat" in one_line(capsys)
 
 
 @pytest.mark.parametrize("mode", [(), ("--plain",)])
@@ -176,28 +247,46 @@ def test_only_literals_are_allowed_in_the_parameters_cell():
         run.defaults({"cells": []})
 
 
-def parameter_files():
-    return sorted((ROOT / "notebooks" / "parameters").glob("*.yaml"))
+NOTEBOOKS = ROOT / "notebooks"
+NAMES = sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
+CASES = [
+    (name, *case)
+    for name in NAMES
+    for case in run.choices(NOTEBOOKS / "parameters" / f"{name}.yaml")
+]
 
 
-@pytest.mark.parametrize("path", parameter_files(), ids=lambda path: path.stem)
-def test_a_stored_parameter_file_fits_its_notebook(path):
-    name, data, scale = path.stem.split("--")
-    values = run.read_parameters(path)
-    assert values == yaml.safe_load(path.read_text(encoding="utf-8")), "not the plain part of YAML"
-    run.check(
-        values,
-        run.defaults(
-            json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))
-        ),
-    )
+def defaults(name):
+    return run.defaults(json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("name, data, scale", CASES)
+def test_values_fit_their_notebook(name, data, scale):
+    values = run.read_parameters(NOTEBOOKS / "parameters" / f"{name}.yaml", data, scale)
+    run.check(values, defaults(name))
     assert scale in SCALES and values["scale"] == scale and values["dataset"] == data
 
 
-def test_every_notebook_has_every_scale_of_its_data_sets():
-    stems = {path.stem for path in parameter_files()}
-    pairs = {stem.rsplit("--", 1)[0] for stem in stems}
-    assert pairs and stems == {f"{pair}--{scale}" for pair in pairs for scale in SCALES}
+def test_every_notebook_has_one_file_with_every_scale():
+    assert [path.stem for path in sorted((NOTEBOOKS / "parameters").iterdir())] == NAMES
+    for name in NAMES:
+        found = run.sections(NOTEBOOKS / "parameters" / f"{name}.yaml")
+        assert tuple(found["scale"]) == SCALES and found["data"]
+
+
+def test_values_are_those_of_the_220_files_that_were_there_before():
+    """parameter_values.json was made from them: by notebook the names, by data set and scale a hash
+    of every value, the notebook's default where the file was silent.
+    """
+    before = json.loads((Path(__file__).parent / "parameter_values.json").read_text())
+    assert sum(len(found["values"]) for found in before.values()) == 220
+    for name, found in before.items():
+        for case, digest in found["values"].items():
+            data, scale = case.rsplit("--", 1)
+            values = run.read_parameters(NOTEBOOKS / "parameters" / f"{name}.yaml", data, scale)
+            values = defaults(name) | values
+            text = json.dumps({key: values[key] for key in found["names"]}, sort_keys=True)
+            assert hashlib.sha256(text.encode()).hexdigest()[:16] == digest, (name, case)
 
 
 def test_tidy_takes_out_the_paths_of_this_machine():

@@ -4,7 +4,7 @@ end with one line.
 
 import pytest
 from learnable_archives import TABLES, cifar100, tables
-from notebook_runs import begin, call, files, last_line, read_parameters
+from notebook_runs import begin, call, cases, last_line, values
 
 from mia_lib import results
 
@@ -97,9 +97,7 @@ def test_bad_parameters_end_with_one_line(changes, message, here, capsys):
     assert not list(here.glob("MIA_RESULTS/*.json"))
 
 
-def test_every_parameter_file_stops_within_its_epochs():
-    defaults = begin("defenses", 2)
-    assert files("defenses")
-    for path in files("defenses"):
-        values = defaults | read_parameters(path)
-        assert 2 <= values["n_checkpoints"] <= values["epochs"], path.name
+@pytest.mark.parametrize(("data", "scale"), cases("defenses"))
+def test_early_stopping_ends_within_the_epochs(data, scale):
+    given = begin("defenses", 2) | values("defenses", data, scale)
+    assert 2 <= given["n_checkpoints"] <= given["epochs"]

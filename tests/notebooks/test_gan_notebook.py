@@ -3,7 +3,7 @@ checks.
 """
 
 import pytest
-from notebook_runs import begin, files, read_parameters, scales
+from notebook_runs import begin, cases, values
 
 
 def checked(**values):
@@ -13,22 +13,21 @@ def checked(**values):
     )
 
 
-@pytest.mark.parametrize("path", files("gan"), ids=lambda path: path.stem)
-def test_every_parameter_file_passes_the_checks(path):
-    checked(**read_parameters(path))
+@pytest.mark.parametrize(("data", "scale"), cases("gan"))
+def test_every_choice_of_parameters_passes_the_checks(data, scale):
+    checked(**values("gan", data, scale))
 
 
 def test_there_are_files_of_every_data_set_and_scale():
     names = ("digits", "mnist", "cifar10", "skin-lesions")
-    assert scales("gan") == {
+    assert set(cases("gan")) == {
         (name, s) for name in names for s in ("smoke", "default", "seeds", "paper")
     }
 
 
 def test_papers_numbers_of_members():
-    found = {path.stem: read_parameters(path) for path in files("gan")}
     wanted = {"mnist": 7000, "cifar10": 6000, "skin-lesions": 1000}
-    assert {name: found[f"gan--{name}--paper"]["n_members"] for name in wanted} == wanted
+    assert {name: values("gan", name, "paper")["n_members"] for name in wanted} == wanted
 
 
 @pytest.mark.parametrize(

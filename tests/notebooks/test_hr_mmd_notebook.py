@@ -3,7 +3,7 @@ passes its checks.
 """
 
 import pytest
-from notebook_runs import begin, files, read_parameters, scales
+from notebook_runs import begin, cases, values
 
 
 def checked(**values):
@@ -20,14 +20,14 @@ def test_the_defaults_pass_and_no_name_means_every_representation():
     )
 
 
-@pytest.mark.parametrize("path", files("hr_mmd"), ids=lambda path: path.stem)
-def test_every_parameter_file_passes_the_checks(path):
-    checked(**read_parameters(path))
+@pytest.mark.parametrize(("data", "scale"), cases("hr_mmd"))
+def test_every_choice_of_parameters_passes_the_checks(data, scale):
+    checked(**values("hr_mmd", data, scale))
 
 
 def test_there_are_files_of_every_scale():
     names = ("digits", "location30", "mnist", "cifar10", "imdb")
-    assert scales("hr_mmd") == {
+    assert set(cases("hr_mmd")) == {
         (name, scale) for name in names for scale in ("smoke", "default", "seeds", "paper")
     }
 

@@ -3,14 +3,13 @@ meant.
 """
 
 import dataclasses
-import json
 from functools import partial
 
 import notebook_runs
 import numpy as np
 import pytest
 from data_archives import md5, zipped
-from notebook_runs import NOTEBOOKS, files, last_line, run
+from notebook_runs import cases, last_line
 
 from mia_lib import results
 from mia_lib.data import originals
@@ -150,15 +149,8 @@ def test_more_paragraphs_than_there_are(here, monkeypatch, capsys):
     assert "n_texts, n_reference: given 120 and 20" in last_line(capsys)
 
 
-def test_every_parameter_file_fits_the_notebook():
-    known = run.defaults(
-        json.loads((NOTEBOOKS / "language_model.ipynb").read_text(encoding="utf-8"))
-    )
-    assert len(files("language_model")) == 4 * 4
-    for path in files("language_model"):
-        values = run.read_parameters(path)
-        run.check(values, known)
-        assert path.stem == f"language_model--{values['dataset']}--{values['scale']}"
+def test_there_are_values_for_every_data_set_and_scale():
+    assert len(cases("language_model")) == 4 * 4
 
 
 @pytest.mark.parametrize(

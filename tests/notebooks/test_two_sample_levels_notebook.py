@@ -3,7 +3,7 @@ files pass its checks.
 """
 
 import pytest
-from notebook_runs import begin, files, read_parameters, scales
+from notebook_runs import begin, cases, values
 
 
 def checked(**values):
@@ -11,13 +11,13 @@ def checked(**values):
     return begin("two_sample_levels", 4, **values)
 
 
-@pytest.mark.parametrize("path", files("two_sample_levels"), ids=lambda path: path.stem)
-def test_every_parameter_file_passes_the_checks(path):
-    checked(**read_parameters(path))
+@pytest.mark.parametrize(("data", "scale"), cases("two_sample_levels"))
+def test_every_choice_of_parameters_passes_the_checks(data, scale):
+    checked(**values("two_sample_levels", data, scale))
 
 
 def test_there_are_files_of_every_scale():
-    assert scales("two_sample_levels") == {
+    assert set(cases("two_sample_levels")) == {
         ("digits", scale) for scale in ("smoke", "default", "seeds", "paper")
     }
 

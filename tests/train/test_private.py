@@ -29,7 +29,7 @@ def literal(fit, x, y, members, rng):
     """
     recipe, ids = fit.recipe, np.flatnonzero(members)
     net = models.build(
-        "mlp", x.shape[1:], 3, rng, hidden=recipe.hidden, activation=recipe.activation
+        "mlp", x.shape[1:], 3, rng=rng, hidden=recipe.hidden, activation=recipe.activation
     ).double()
     velocity = [torch.zeros_like(p) for p in net.parameters()]
     n_steps = math.ceil(recipe.epochs * len(ids) / recipe.batch_size)
@@ -84,7 +84,7 @@ def test_clipped_sum_is_that_of_opacus():
     )
     state = PrivateSGD(recipe, 0.0, 0.5)(x, y, np.ones((1, 12), bool), generators(1))
     net = models.build(
-        "mlp", (6,), 3, generators(1)[0], hidden=recipe.hidden, activation="tanh"
+        "mlp", (6,), 3, rng=generators(1)[0], hidden=recipe.hidden, activation="tanh"
     ).double()
     wrapped = GradSampleModule(net, loss_reduction="sum")
     optimizer = torch.optim.SGD(wrapped.parameters(), lr=recipe.learning_rate)
@@ -157,7 +157,7 @@ def exact_epsilon(mu, delta):
 @pytest.mark.parametrize("sigma, n_steps", [(1.0, 1), (2.0, 10), (5.0, 100), (0.7, 3)])
 def test_epsilon_lies_just_above_the_exact_one_of_full_batches(sigma, n_steps):
     exact = exact_epsilon(math.sqrt(n_steps) / sigma, 1e-5)
-    assert exact <= private.epsilon(sigma, 1.0, n_steps, 1e-5) <= 1.2 * exact
+    assert exact <= private.epsilon(sigma, 1.0, n_steps, delta=1e-5) <= 1.2 * exact
 
 
 def test_epsilon_falls_with_noise_and_grows_with_steps_and_rate():
@@ -204,7 +204,7 @@ def test_shadow_training_takes_it(tmp_path):
     fit = PrivateSGD(RECIPE, 1.0, 1.0)
     store = shadow.train(fit, x, y, masks, tmp_path / "store", seed=1)
     assert store.logits().shape == (4, 1, 40, 3)
-    assert fit.epsilon(20, 1e-3) == train.epsilon(1.0, 8 / 20, 8, 1e-3)
+    assert fit.epsilon(20, 1e-3) == train.epsilon(1.0, 8 / 20, 8, delta=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -225,8 +225,15 @@ def test_bad_choices(change, message):
 
 
 @pytest.mark.parametrize(
-    "arguments", [(-1, 0.1, 1), (1, 0, 1), (1, 1.5, 1), (1, 0.1, 0), (1, 0.1, 1, 0.0)]
+    "arguments, options",
+    [
+        ((-1, 0.1, 1), {}),
+        ((1, 0, 1), {}),
+        ((1, 1.5, 1), {}),
+        ((1, 0.1, 0), {}),
+        ((1, 0.1, 1), dict(delta=0.0)),
+    ],
 )
-def test_bad_budgets(arguments):
+def test_bad_budgets(arguments, options):
     with pytest.raises(ValueError, match="expected"):
-        private.epsilon(*arguments)
+        private.epsilon(*arguments, **options)

@@ -56,9 +56,9 @@ def test_adversarial_regularization_against_a_literal_loop():
     ours = fit(X, Y, MEMBERS[:1], generators(1))
 
     (rng,) = generators(1)
-    net = models.build("mlp", (7,), 4, rng, hidden=(12,)).double()
+    net = models.build("mlp", (7,), 4, rng=rng, hidden=(12,)).double()
     child = rng.spawn(1)[0]
-    attack = models.build("mlp", (8,), 2, child, hidden=(5,), activation="relu").double()
+    attack = models.build("mlp", (8,), 2, rng=child, hidden=(5,), activation="relu").double()
     adam = torch.optim.Adam(attack.parameters(), lr=0.01)
     own, spare = np.flatnonzero(MEMBERS[0]), np.flatnonzero(SPARE)
     total = int(np.ceil(2 * len(own) / 8))

@@ -68,7 +68,7 @@ def test_stacked_equals_looped(name, dtype, tolerance):
 def test_training_moves_the_weights_far_beyond_the_tolerance():
     x, y = records()
     rng = np.random.default_rng([5, 0])
-    net = models.build("mlp", (7,), 4, rng, hidden=(16,))
+    net = models.build("mlp", (7,), 4, rng=rng, hidden=(16,))
     state = Classifier(hidden=(16,), epochs=4, batch_size=8)(x, y, masks(1, len(x)), generators(1))
     assert np.abs(net.head.weight.detach().numpy() - state["head.weight"][0]).max() > 0.05
 

@@ -16,7 +16,10 @@ SPLIT = (
     "characteristic_function_test",
     "classifier_test",
 )
-FAST = {"deep_feature_test": {"n_steps": 20}, "classifier_test": {"hidden": (8,)}}
+FAST = {
+    "deep_feature_test": {"recipe": two_sample.DeepFeatures(n_steps=20)},
+    "classifier_test": {"hidden": (8,)},
+}
 
 
 def run(name, halves, rng, **options):
@@ -76,7 +79,9 @@ def test_optimised_bandwidth_beats_a_bad_start():
 def test_mean_embedding_statistic_is_its_formula(monkeypatch):
     x_train, y_train, x, y = halves(0.5, n=30)
     monkeypatch.setattr(fitting, "ascend", lambda *arguments: None)  # locations stay at their start
-    found = two_sample.mean_embedding_test(x_train, y_train, x, y, 3, rng=np.random.default_rng(2))
+    found = two_sample.mean_embedding_test(
+        x_train, y_train, x, y, n_locations=3, rng=np.random.default_rng(2)
+    )
     pooled = np.concatenate([x_train, y_train])
     center, spread = pooled.mean(0), pooled.std(0)
     start = ((pooled - center) / spread)[np.random.default_rng(2).choice(60, 3, replace=False)]
@@ -93,7 +98,7 @@ def test_characteristic_function_statistic_is_its_formula(monkeypatch):
     x_train, y_train, x, y = halves(0.5, n=40)
     monkeypatch.setattr(fitting, "ascend", lambda *arguments: None)
     found = two_sample.characteristic_function_test(
-        x_train, y_train, x, y, 2, rng=np.random.default_rng(2)
+        x_train, y_train, x, y, n_frequencies=2, rng=np.random.default_rng(2)
     )
     pooled = np.concatenate([x_train, y_train])
     center, spread = pooled.mean(0), pooled.std(0)
@@ -123,7 +128,9 @@ def test_mean_test_against_all_permutations():
     exact = stats.permutation_test(
         (y, x), lambda a, b: a.mean() - b.mean(), alternative="greater", n_resamples=np.inf
     ).pvalue
-    found = two_sample.mean_test(x, y, "greater", 20_000, np.random.default_rng(0))
+    found = two_sample.mean_test(
+        x, y, "greater", n_permutations=20_000, rng=np.random.default_rng(0)
+    )
     assert found.statistic == pytest.approx(y.mean() - x.mean())
     assert found.p_value == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 20_000))
     assert (
@@ -165,21 +172,30 @@ def test_level_after_a_fit(name):
 @pytest.mark.parametrize("fpr", [0.01, 0.1])
 def test_set_threshold_keeps_its_rate_on_fresh_sets(fpr):
     rng = np.random.default_rng(8)
-    threshold = two_sample.set_threshold(rng.exponential(size=20_000), 50, fpr, 2000, rng)
+    threshold = two_sample.set_threshold(
+        rng.exponential(size=20_000), 50, fpr, n_draws=2000, rng=rng
+    )
     called = (rng.exponential(size=(20_000, 50)).mean(1) > threshold).mean()
     assert called == pytest.approx(fpr, abs=4 * np.sqrt(fpr / 2000) + 0.005)
 
 
 def test_set_threshold_counts():
-    means = two_sample.set_threshold(np.arange(10.0), 1, 0.1, 1000, np.random.default_rng(0))
+    means = two_sample.set_threshold(
+        np.arange(10.0), 1, 0.1, n_draws=1000, rng=np.random.default_rng(0)
+    )
     assert means in (8.0, 9.0)
-    assert two_sample.set_threshold(np.ones(10), 5, 0.5, 10, np.random.default_rng(0)) == 1.0
+    assert (
+        two_sample.set_threshold(np.ones(10), 5, 0.5, n_draws=10, rng=np.random.default_rng(0))
+        == 1.0
+    )
 
 
 def test_representations_are_what_they_are_called():
     rng = np.random.default_rng(0)
     logits, labels = rng.normal(size=(7, 4)), rng.integers(0, 4, 7)
-    found = two_sample.representations(logits, labels, rng.normal(size=(7, 9)), rng.normal(size=7))
+    found = two_sample.representations(
+        logits, labels, rng.normal(size=(7, 9)), likelihood_ratio=rng.normal(size=7)
+    )
     assert list(found) == [
         "last",
         "second_to_last",
@@ -240,7 +256,7 @@ NET = torch.nn.Sequential(torch.nn.Linear(2, 2))
             "x, y: given numbers that are all the same",
         ),
         (lambda: two_sample.set_threshold(np.ones(5), 6), "size: given 6"),
-        (lambda: two_sample.set_threshold(np.ones(5), 2, 0.001, 10), "fpr: given 0.001"),
+        (lambda: two_sample.set_threshold(np.ones(5), 2, 0.001, n_draws=10), "fpr: given 0.001"),
         (
             lambda: two_sample.representations(np.eye(3), [0, 1, 2], np.ones((2, 2))),
             "second_to_last: given 2 records",

@@ -206,7 +206,9 @@ def test_power_curve_is_the_literal_loop():
         asked.append(records)
         return gram[np.ix_(records, records)]
 
-    found = two_sample.power_curve(kernel, member, size, shares, 5, 39, np.random.default_rng(3))
+    found = two_sample.power_curve(
+        kernel, member, size, shares, n_repeats=5, n_permutations=39, rng=np.random.default_rng(3)
+    )
     assert found.shape == (3, 5) and len(asked) == 15
     again, expected = np.random.default_rng(3), []
     for share in shares:
@@ -240,7 +242,13 @@ def test_power_curve_holds_its_level_and_rises():
     member, score = np.arange(400) < 100, rng.normal(size=400) + np.repeat([2.0, 0.0], [100, 300])
     gram = two_sample.gaussian_kernel(score, score, 1.0)
     p = two_sample.power_curve(
-        lambda r: gram[np.ix_(r, r)], member, 40, [0.0, 0.2, 0.6], 400, 99, rng
+        lambda r: gram[np.ix_(r, r)],
+        member,
+        40,
+        [0.0, 0.2, 0.6],
+        n_repeats=400,
+        n_permutations=99,
+        rng=rng,
     )
     rejected = (p <= 0.05).sum(axis=1)
     low, high = stats.binom.ppf([0.0005, 0.9995], 400, 0.05)
@@ -310,11 +318,11 @@ def test_repeated_test_draws_from_the_pool():
         raw[:30, 0], raw[:30], raw[240:270, 0], raw[240:270]
     )
     p_values = two_sample.repeat_test(
-        test, raw[30:240, 0], raw[30:240], raw[270:, 0], raw[270:], 20, rng
+        test, raw[30:240, 0], raw[30:240], raw[270:, 0], raw[270:], n_repeats=20, rng=rng
     )
     assert p_values.shape == (20,) and (p_values <= 0.05).all()
     same = two_sample.repeat_test(
-        test, raw[30:200, 0], raw[30:200], raw[200:240, 0], raw[200:240], 20, rng
+        test, raw[30:200, 0], raw[30:200], raw[200:240, 0], raw[200:240], n_repeats=20, rng=rng
     )
     assert same.mean() > 0.05
 

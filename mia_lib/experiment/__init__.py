@@ -1,0 +1,48 @@
+"""What every experiment notebook shares, so that its cells tell its own story.
+
+`ranges` says what each parameter may be, as data; `run` is one run of a notebook from its checked
+parameters to its record; `records` draws the records, their roles and labels; `rates` reads figures
+off models and curves; `seeds` puts the figures of several seeds together.
+
+Used in notebooks/lira_dp.ipynb, the model for the others.
+"""
+
+from mia_lib.experiment.ranges import (
+    anything,
+    flag,
+    number,
+    one_of,
+    rising,
+    several,
+    share,
+    whole,
+    word,
+)
+from mia_lib.experiment.rates import accuracies, carried, percent, signal
+from mia_lib.experiment.records import Drawn, deal, draw, noisy_labels, subsets
+from mia_lib.experiment.run import Run, begin
+from mia_lib.experiment.seeds import over_seeds
+
+__all__ = [
+    "Drawn",
+    "Run",
+    "accuracies",
+    "anything",
+    "begin",
+    "carried",
+    "deal",
+    "draw",
+    "flag",
+    "noisy_labels",
+    "number",
+    "one_of",
+    "over_seeds",
+    "percent",
+    "rising",
+    "several",
+    "share",
+    "signal",
+    "subsets",
+    "whole",
+    "word",
+]

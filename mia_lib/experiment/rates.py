@@ -1,0 +1,131 @@
+"""What is read off models and curves in every experiment: accuracies, signals, sentences about
+rates.
+"""
+
+import numpy as np
+
+from mia_lib import checks, progress
+
+
+def percent(rate):
+    """A rate as rows of records name it.
+
+    Parameters
+    ----------
+    rate : float
+
+    Returns
+    -------
+    str
+
+    Notes
+    -----
+    Used in notebooks/lira.ipynb.
+
+    Examples
+    --------
+    >>> percent(1e-5), percent(0.01)
+    ('0.001 %', '1 %')
+    """
+    return f"{100 * rate:.12g} %"
+
+
+def carried(curve, fpr, delta=0.05):
+    """What has to be known about a true-positive rate that few non-members can show.
+
+    Parameters
+    ----------
+    curve : metrics.Roc
+    fpr : float
+        The false-positive rate at which it is read.
+    delta : float
+        1 minus the level of its interval.
+
+    Returns
+    -------
+    str
+        On how many records the false positives lie, and whether they are too few.
+
+    Notes
+    -----
+    Used in notebooks/lira.ipynb.
+
+    Examples
+    --------
+    >>> from mia_lib import metrics
+    >>> curve = metrics.roc(np.arange(40.0), np.arange(40) >= 20)
+    >>> carried(curve, 0.01)
+    'below the floor 5.0e-02: not resolvable'
+    >>> carried(curve, 0.1)
+    'false positives on 2 examples, too few to be sure that it is above 0'
+    """
+    if fpr < curve.fpr_floor:
+        return f"below the floor {curve.fpr_floor:.1e}: not resolvable"
+    sure = "" if curve.resolvable(fpr, delta) else ", too few to be sure that it is above 0"
+    return f"false positives on {curve.distinct_false_positives(fpr):,} examples{sure}"
+
+
+def accuracies(logits, y, masks):
+    """How often each model is right, on the records that trained it and on the others.
+
+    Parameters
+    ----------
+    logits : (S, n, K) array
+        May be a memory map: one model is read at a time.
+    y : (n,) int array
+    masks : (S, n) boolean array
+        True where record i trained model s.
+
+    Returns
+    -------
+    on_members, on_others : (S,) arrays
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        Shapes that do not fit.
+
+    Notes
+    -----
+    Used in notebooks/lira_dp.ipynb.
+
+    Examples
+    --------
+    >>> logits = np.eye(2)[[[0, 0, 1, 1]]]
+    >>> accuracies(logits, np.array([0, 1, 1, 1]), np.array([[True, True, False, False]]))
+    (array([0.5]), array([1.]))
+    """
+    if masks.shape != logits.shape[:2]:
+        checks.fail("masks", f"shape {masks.shape}", f"shape {logits.shape[:2]}")
+    right = (one.argmax(-1) == y for one in logits)
+    both = [(row[mask].mean(), row[~mask].mean()) for row, mask in zip(right, masks)]
+    on_members, on_others = np.array(both).T
+    return on_members, on_others
+
+
+def signal(store, function, y, *, every_query=False):
+    """One signal of all models, from the outputs that a store holds.
+
+    Parameters
+    ----------
+    store : shadow.Store
+    function : callable
+        ``function(logits (..., n, K), y) -> (..., n)``, such as `signals.logit_confidence`.
+    y : (n,) int array
+    every_query : bool
+        Whether for every query, not for the first one alone.
+
+    Returns
+    -------
+    (S, n) array, or (S, n, Q) for every query
+        One model is read at a time.
+
+    Notes
+    -----
+    Used in notebooks/lira.ipynb.
+    """
+    rows = progress.bar(store.logits(), "models read")
+    if every_query:
+        return np.stack([np.moveaxis(function(row, y), 0, -1) for row in rows])
+    return np.stack([function(row[0], y) for row in rows])

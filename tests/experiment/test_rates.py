@@ -1,0 +1,51 @@
+"""What is read off models and curves, against loops."""
+
+import types
+
+import numpy as np
+import pytest
+
+from mia_lib import experiment, metrics, signals
+
+
+def models(n_models=3, n_queries=2, n=20, n_classes=4):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(n_models, n_queries, n, n_classes)).astype(np.float32)
+    return logits, rng.integers(n_classes, size=n), rng.random((n_models, n)) < 0.5
+
+
+def test_accuracies_model_by_model():
+    logits, y, masks = models()
+    inside, outside = experiment.accuracies(logits[:, 0], y, masks)
+    for s in range(3):
+        right = [logits[s, 0, i].argmax() == y[i] for i in range(20)]
+        assert inside[s] == np.mean([right[i] for i in range(20) if masks[s, i]])
+        assert outside[s] == np.mean([right[i] for i in range(20) if not masks[s, i]])
+    with pytest.raises(ValueError, match="masks: given shape"):
+        experiment.accuracies(logits[:, 0], y, masks[:2])
+
+
+def test_a_signal_of_all_models():
+    logits, y, _ = models()
+    store = types.SimpleNamespace(logits=lambda: logits)
+    first = experiment.signal(store, signals.hinge, y)
+    every = experiment.signal(store, signals.hinge, y, every_query=True)
+    assert first.shape == (3, 20) and every.shape == (3, 20, 2)
+    for s, q, i in np.ndindex(3, 2, 20):
+        z = logits[s, q, i].astype(float)
+        assert every[s, i, q] == pytest.approx(z[y[i]] - np.delete(z, y[i]).max())
+    np.testing.assert_array_equal(every[..., 0], first)
+
+
+def test_the_sentence_of_a_rate():
+    scores, member = np.arange(8000.0), np.arange(8000) % 2 == 0
+    curve = metrics.roc(scores, member)
+    assert experiment.carried(curve, 1e-4) == "below the floor 2.5e-04: not resolvable"
+    assert experiment.carried(curve, 0.01) == "false positives on 40 examples"
+    sentence = experiment.carried(curve, 3e-4)
+    assert sentence == "false positives on 1 examples, too few to be sure that it is above 0"
+
+
+@pytest.mark.parametrize("rate, text", [(1e-5, "0.001 %"), (0.001, "0.1 %"), (0.07, "7 %")])
+def test_rates_are_named_without_noise(rate, text):
+    assert experiment.percent(rate) == text
