@@ -55,7 +55,8 @@ def table(scores, member, fprs=RATES, delta=0.05, rng=None):
         0.1 %, all in [0, 1]. "false positives at 0.1 %" (int): how many distinct examples carry the
         false positives. "resolved at 0.1 %" (bool): `metrics.Roc.resolvable`; where this is False
         the interval of the TPR reaches down to 0, and no attack is to be ranked by it. "records
-        needed at 0.1 %" (float): about how many would resolve it, `metrics.Roc.records_needed`.
+        needed at 0.1 %" (int or inf): about how many would resolve it,
+        `metrics.Roc.records_needed`.
         "balanced accuracy" (`Estimate`): at the threshold that is best on these scores, which the
         interval holds fixed. "AUC" (`Estimate`).
 
@@ -101,9 +102,15 @@ def table(scores, member, fprs=RATES, delta=0.05, rng=None):
         row["AUC"] = curve.auc_interval(delta, rng=np.random.default_rng(seed))
         rows[name] = row
     columns = list(next(iter(rows.values())))
-    return pd.DataFrame(
-        {column: pd.Series({name: row[column] for name, row in rows.items()}) for column in columns}
-    )
+    found = {
+        column: pd.Series(
+            {name: row[column] for name, row in rows.items()},
+            # counts beside inf stay counts
+            dtype=object if column.startswith("records needed") else None,
+        )
+        for column in columns
+    }
+    return pd.DataFrame(found)
 
 
 def show(found):
@@ -129,7 +136,7 @@ def show(found):
     >>> member = np.arange(40) < 20
     >>> show(table({"a": np.arange(40.0)}, member, [0.001], rng=np.random.default_rng(0))).loc["a",
     ...     "TPR at 0.1 %"]
-    'not resolved, about 8,800 records needed'
+    'not resolved, about 7,900 records needed'
     """
     text = pd.DataFrame(index=found.index)
     for column in found.columns:

@@ -18,8 +18,8 @@ from scipy import special, stats
 # fewer, an interval that is estimated from the carriers themselves leaves out the truth too often:
 # see notebooks/results/rates--simulation.json.
 MARGIN = 5
-# The variance between models comes from S of them only. It may be this many times that between
-# examples; beyond, the models need the carriers' number of independent ones themselves, twice over.
+# The variance between models is estimated from S of them only. It may be so many times that between
+# examples; beyond, twice as many independent models are asked for as carriers.
 MODELS_OVER_EXAMPLES = 4
 
 
@@ -33,6 +33,8 @@ class Spread(NamedTuple):
     models : float
         What models add to it: 0 where they are unknown, or where entries of one model have no more
         in common than chance gives them.
+    models_high : float
+        The same with one standard error on top.
 
     Notes
     -----
@@ -41,11 +43,12 @@ class Spread(NamedTuple):
 
     examples: float
     models: float
+    models_high: float
 
     @property
     def stretch(self):
         """By how much an interval that draws examples alone has to be longer, at least 1."""
-        return float(np.sqrt(1 + self.models / self.examples)) if self.models else 1.0
+        return float(np.sqrt(1 + self.models_high / self.examples)) if self.models_high else 1.0
 
 
 def independent(group):
@@ -127,22 +130,23 @@ def spread(influence, groups, n_groups, n_models):
     -----
     Entries share an example or a model, so the variance is that of the sums over examples plus that
     of the sums over models less that of single entries, which both contain (Cameron, Gelbach and
-    Miller 2011). The sums over models get one standard error on top, (1 + sqrt(2 / (S - 1))): there
-    are few models. Taught in book/lira.ipynb.
+    Miller 2011). There are few models, so that the standard error of their sum of squares,
+    sqrt(2 / (S - 1)) of it, matters. Taught in book/lira.ipynb.
 
     Examples
     --------
     >>> both = np.array([1.0, -1.0, 1.0, -1.0])  # two models that agree on two examples
     >>> spread(both, np.array([0, 1, 0, 1]), 2, 2)
-    Spread(examples=8.0, models=0.0)
+    Spread(examples=8.0, models=0.0, models_high=0.0)
     """
     examples = float((np.bincount(groups, influence, n_groups) ** 2).sum())
     if n_models < 2:
-        return Spread(examples, 0.0)
+        return Spread(examples, 0.0, 0.0)
     single = float((influence**2).sum())
     models = float((influence.reshape(n_models, -1).sum(axis=1) ** 2).sum())
-    excess = models * (1 + np.sqrt(2 / (n_models - 1))) - single
-    return Spread(examples, max(0.0, float(excess)) if examples else 0.0)
+    error = models * np.sqrt(2 / (n_models - 1)) if examples else 0.0
+    added = models - single
+    return Spread(examples, max(0.0, added), max(0.0, float(added + error)))
 
 
 def skewness(count, delta):
@@ -190,15 +194,15 @@ def enough(delta):
     return MARGIN * float(np.log(4 / delta))
 
 
-def models_suffice(between, group, delta):
-    """Whether there are enough models to know how far they move a rate.
+def suffices(between, carriers, models, delta):
+    """Whether carriers and models are enough to know how far a rate may be off.
 
     Parameters
     ----------
     between : Spread
         Of the rate.
-    group : int array
-        The model of each false positive.
+    carriers, models : float
+        How many independent examples, and models, the false positives belong to.
     delta : float
 
     Returns
@@ -207,18 +211,30 @@ def models_suffice(between, group, delta):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    A variance that is known from k of its parts has about k degrees of freedom, and a sum of two
+    has those of Satterthwaite: (v + w)^2 / (v^2 / k + w^2 / l). These have to be `enough`, and so
+    have the carriers. Where models outweigh examples by far there have to be twice as many, since a
+    sample that lacks the most extreme models understates their variance as well. Taught in
+    book/lira.ipynb.
 
     Examples
     --------
-    >>> models_suffice(Spread(1.0, 0.5), np.arange(8), 0.05)
-    True
-    >>> models_suffice(Spread(1.0, 9.0), np.arange(8), 0.05)
-    False
+    >>> alike, apart = Spread(1.0, 0.0, 0.2), Spread(1.0, 9.0, 9.2)
+    >>> suffices(alike, 30.0, 2.0, 0.05), suffices(alike, 20.0, 60.0, 0.05)
+    (True, False)
+    >>> suffices(apart, 99.0, 30.0, 0.05), suffices(apart, 99.0, 60.0, 0.05)
+    (False, True)
     """
-    if between.models <= MODELS_OVER_EXAMPLES * between.examples:
+    needed = enough(delta)
+    if carriers < needed:
+        return False
+    if between.models == 0:
         return True
-    return independent(group) >= 2 * enough(delta)
+    freedom = (between.examples + between.models) ** 2 / (
+        between.examples**2 / carriers + between.models**2 / models
+    )
+    outweighed = between.models > MODELS_OVER_EXAMPLES * between.examples
+    return bool(freedom >= needed and (not outweighed or models >= 2 * needed))
 
 
 def members_called(weights, nonmember_group, n0, above, fpr, n_members):

@@ -8,6 +8,7 @@ draws whole examples and is stretched for the models.
 Taught in book/membership_game.ipynb.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -188,7 +189,7 @@ class Roc:
         value, low, high = intervals.bootstrap(statistic, n_groups, delta, N_RESAMPLES, rng, block)
         spread = self._spread(fpr, groups, n_groups)
         high = min(1.0, value + spread.stretch * max(0.0, high - value))
-        if fpr < 1 and not self._resolved(fpr, delta, groups, n_groups, spread):
+        if fpr < 1 and not self._resolved(fpr, delta, groups, n_groups):
             return Estimate(value, 0.0, high)
         count = self._independent(fpr, groups) * fpr
         low = value - spread.stretch * pooled.skewness(count, delta) * max(0.0, value - low)
@@ -274,8 +275,8 @@ class Roc:
         Examples
         --------
         >>> curve = roc([[4, 3, 2, 1]], [[True, False, True, False]])
-        >>> curve.influence(0.5).round(3)
-        array([[ 0.25 , -0.125, -0.25 ,  0.125]])
+        >>> curve.influence(0.5)
+        array([[ 0.  , -0.25,  0.  ,  0.25]])
         """
         groups, _ = self._groups(groups)
         return self._influence(checks.number("fpr", fpr, 0, 1), groups).reshape(self.shape)
@@ -428,8 +429,9 @@ class Roc:
         -------
         float
             One target: the rate a with (1 - a)^(non-members) = delta / 4. Pooled: the smallest rate
-            whose false positives, and those of all larger rates, have enough carriers; above it, in
-            steps of 10 %, the first at which there are enough models too. 1 where none has.
+            whose false positives, and those of all larger rates, have enough carriers. Where there
+            are too few models for some rates up to 1/2, the next larger one, in steps of 20 %. 1
+            where there is none.
 
         Raises
         ------
@@ -455,13 +457,17 @@ class Roc:
         rates = (last + 1) / self.n_nonmembers  # of the blocks of ties, one non-member each at best
         starts = np.append(0.0, rates[:-1])
         enough_from = pooled.enough(delta) * rates / count[last]
-        short = np.flatnonzero(
-            enough_from > starts
-        )  # blocks that are not resolved from their start
-        rate = min(enough_from[short[-1]], rates[short[-1]], 1.0) if short.size else 0.0
-        while rate < 1 and not self._models_suffice(rate, delta, groups, n_groups):
-            rate = min(1.0, 1.1 * rate)
-        return float(rate)
+        # The last block of ties that is not resolved from its start on.
+        last_short = np.flatnonzero(enough_from > starts)[-1]
+        rate = min(enough_from[last_short], rates[last_short])
+        if self._n_models == 1 or rate >= 0.5:
+            return float(rate)
+        steps = rate * 1.2 ** np.arange(np.ceil(np.log(0.5 / rate) / np.log(1.2)))
+        steps[0] *= 1 + 1e-9  # resolved by its carriers, whatever the rounding
+        short = [k for k, a in enumerate(steps) if not self._resolved(a, delta, groups, n_groups)]
+        if not short:
+            return float(rate)
+        return float(steps[short[-1] + 1]) if short[-1] + 1 < steps.size else 1.0
 
     def resolvable(self, fpr, delta=0.05, groups=None):
         """Whether the data suffice for an interval of ROC(fpr) that covers.
@@ -502,7 +508,7 @@ class Roc:
         groups, n_groups = self._groups(groups)
         if n_groups == groups.size:
             return resolution.strict_rank(self.n_nonmembers, 1, fpr, delta) is not None
-        return self._resolved(fpr, delta, groups, n_groups, self._spread(fpr, groups, n_groups))
+        return self._resolved(fpr, delta, groups, n_groups)
 
     def records_needed(self, fpr, delta=0.05, groups=None):
         """About how many records it takes to resolve a rate with this attack.
@@ -518,10 +524,9 @@ class Roc:
 
         Returns
         -------
-        float
-            A whole number of records, members and non-members together, at the same number of
-            models: what there are now, times `smallest_resolvable` / fpr. inf where no rate is
-            resolvable.
+        int
+            Members and non-members together, at the same number of models: what there are now,
+            times `smallest_resolvable` / fpr. math.inf where no rate is resolvable.
 
         Raises
         ------
@@ -537,13 +542,13 @@ class Roc:
         --------
         >>> curve = roc(np.arange(448), np.arange(448) < 10)
         >>> curve.records_needed(0.001)
-        4467.0
+        4460
         """
         fpr = checks.number("fpr", fpr, 0, 1, open_low=True, open_high=True)
         smallest = self.smallest_resolvable(delta, groups)
         if smallest >= 1:
-            return float("inf")
-        return float(np.ceil(self._groups(groups)[1] * smallest / fpr))
+            return math.inf
+        return math.ceil(self._groups(groups)[1] * smallest / fpr)
 
     def _groups(self, groups):
         """The group of each flattened entry as 0 ... n_groups - 1, and n_groups."""
@@ -587,6 +592,10 @@ class Roc:
         first = self._first_above(fpr)
         return self.n_members if first == self.n_nonmembers else int(self._above(first))
 
+    @property
+    def _n_models(self):
+        return self.shape[0] if len(self.shape) == 2 else 1
+
     def _called(self, fpr, ties=False):
         """How many non-members the threshold of ROC(fpr) calls; with ties: also those that come
         next, all of one score.
@@ -621,20 +630,16 @@ class Roc:
         return influence
 
     def _spread(self, fpr, groups, n_groups):
-        n_models = self.shape[0] if len(self.shape) == 2 else 1
-        return pooled.spread(self._influence(fpr, groups), groups, n_groups, n_models)
+        return pooled.spread(self._influence(fpr, groups), groups, n_groups, self._n_models)
 
-    def _resolved(self, fpr, delta, groups, n_groups, spread):
-        if self._independent(fpr, groups) * fpr < pooled.enough(delta):
+    def _resolved(self, fpr, delta, groups, n_groups):
+        carriers = self._independent(fpr, groups) * fpr
+        if carriers < pooled.enough(delta):
             return False
-        return pooled.models_suffice(spread, self._models(fpr), delta)
-
-    def _models_suffice(self, fpr, delta, groups, n_groups):
-        return pooled.models_suffice(self._spread(fpr, groups, n_groups), self._models(fpr), delta)
-
-    def _models(self, fpr):
-        """The model of each false positive."""
-        return self.nonmember_entries[: self._called(fpr, ties=True)] // self.shape[-1]
+        models = self.nonmember_entries[: self._called(fpr, ties=True)] // self.shape[-1]
+        return pooled.suffices(
+            self._spread(fpr, groups, n_groups), carriers, pooled.independent(models), delta
+        )
 
     def _exact_tpr_at(self, fpr, delta):
         value, n0, n1 = (
