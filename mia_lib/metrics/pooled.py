@@ -194,6 +194,40 @@ def enough(delta):
     return MARGIN * float(np.log(4 / delta))
 
 
+def freedom(between, carriers, models):
+    """How many independent parts the variance of a rate is known from.
+
+    Parameters
+    ----------
+    between : Spread
+        Of the rate.
+    carriers, models : float
+        How many independent examples, and models, the false positives belong to.
+
+    Returns
+    -------
+    float
+        Not more than there are carriers.
+
+    Notes
+    -----
+    A variance that is known from k parts has about k degrees of freedom, and a sum of two has those
+    of Satterthwaite: (v + w)^2 / (v^2 / k + w^2 / l). Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> freedom(Spread(1.0, 0.0, 0.0), 99.0, 20.0)
+    99.0
+    >>> round(freedom(Spread(1.0, 3.0, 3.0), 99.0, 20.0), 1)
+    34.8
+    """
+    if between.models == 0:
+        return carriers
+    total = between.examples + between.models
+    parts = between.examples**2 / carriers + between.models**2 / models
+    return float(min(carriers, total**2 / parts))
+
+
 def suffices(between, carriers, models, delta):
     """Whether carriers and models are enough to know how far a rate may be off.
 
@@ -211,11 +245,9 @@ def suffices(between, carriers, models, delta):
 
     Notes
     -----
-    A variance that is known from k of its parts has about k degrees of freedom, and a sum of two
-    has those of Satterthwaite: (v + w)^2 / (v^2 / k + w^2 / l). These have to be `enough`, and so
-    have the carriers. Where models outweigh examples by far there have to be twice as many, since a
-    sample that lacks the most extreme models understates their variance as well. Taught in
-    book/lira.ipynb.
+    The parts from which the variance is known (`freedom`) have to be `enough`. Where models
+    outweigh examples by far there have to be twice as many of them, since a sample that lacks the
+    most extreme models understates their variance as well. Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -226,15 +258,10 @@ def suffices(between, carriers, models, delta):
     (False, True)
     """
     needed = enough(delta)
-    if carriers < needed:
+    if carriers < needed or freedom(between, carriers, models) < needed:
         return False
-    if between.models == 0:
-        return True
-    freedom = (between.examples + between.models) ** 2 / (
-        between.examples**2 / carriers + between.models**2 / models
-    )
     outweighed = between.models > MODELS_OVER_EXAMPLES * between.examples
-    return bool(freedom >= needed and (not outweighed or models >= 2 * needed))
+    return bool(not outweighed or models >= 2 * needed)
 
 
 def members_called(weights, nonmember_group, n0, above, fpr, n_members):

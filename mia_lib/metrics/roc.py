@@ -191,7 +191,7 @@ class Roc:
         high = min(1.0, value + spread.stretch * max(0.0, high - value))
         if fpr < 1 and not self._resolved(fpr, delta, groups, n_groups):
             return Estimate(value, 0.0, high)
-        count = self._independent(fpr, groups) * fpr
+        count = pooled.freedom(spread, *self._carried_by(fpr, groups))
         low = value - spread.stretch * pooled.skewness(count, delta) * max(0.0, value - low)
         return Estimate(value, max(0.0, low), high)
 
@@ -357,6 +357,39 @@ class Roc:
         return (
             float(self.n_nonmembers) if n_groups == groups.size else self._independent(fpr, groups)
         )
+
+    def carried_by(self, fpr, groups=None):
+        """How many independent examples, and models, the false positives at a rate belong to.
+
+        Parameters
+        ----------
+        fpr : float
+            A false-positive rate in [0, 1].
+        groups : array_like, shape of the scores or (n,), optional
+            Names the example of each entry. Default: the column.
+
+        Returns
+        -------
+        (float, float)
+            As `effective_nonmembers` counts them, at a rate of fpr; 1 model where none is named.
+
+        Raises
+        ------
+        ValueError
+            fpr outside [0, 1], groups of another shape.
+
+        Notes
+        -----
+        Taught in book/lira.ipynb.
+
+        Examples
+        --------
+        >>> curve = roc([[9.0, 3.0, 2.0, 1.0], [8.0, 4.0, 2.5, 0.5]], [[0, 0, 0, 1], [0, 0, 1, 0]])
+        >>> curve.carried_by(0.25)  # both belong to example 0, one to each model
+        (0.75, 2.0)
+        """
+        groups, _ = self._groups(groups)
+        return self._carried_by(checks.number("fpr", fpr, 0, 1), groups)
 
     def auc_interval(self, delta=0.05, groups=None, rng=None):
         """The area under the curve and its interval.
@@ -633,13 +666,15 @@ class Roc:
         return pooled.spread(self._influence(fpr, groups), groups, n_groups, self._n_models)
 
     def _resolved(self, fpr, delta, groups, n_groups):
-        carriers = self._independent(fpr, groups) * fpr
+        carriers, models = self._carried_by(fpr, groups)
         if carriers < pooled.enough(delta):
-            return False
+            return False  # the influence need not be computed
+        return pooled.suffices(self._spread(fpr, groups, n_groups), carriers, models, delta)
+
+    def _carried_by(self, fpr, groups):
+        """How many independent examples, and models, the false positives at a rate belong to."""
         models = self.nonmember_entries[: self._called(fpr, ties=True)] // self.shape[-1]
-        return pooled.suffices(
-            self._spread(fpr, groups, n_groups), carriers, pooled.independent(models), delta
-        )
+        return self._independent(fpr, groups) * fpr, pooled.independent(models)
 
     def _exact_tpr_at(self, fpr, delta):
         value, n0, n1 = (

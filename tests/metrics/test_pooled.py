@@ -183,7 +183,6 @@ HARDEST = [
     ("one threshold", 1_797, 0.01),
     ("heavy-tailed difficulty", 5_000, 0.01),
     ("a shift per model", 5_000, 0.01),
-    ("eleven levels", 1_797, 0.01),
     ("LiRA, one spread", 5_000, 0.001),
     ("ratio: known difficulty over one threshold", 1_797, 0.01),
 ]
