@@ -182,6 +182,15 @@ def enough(delta):
     """How many independent false positives a pooled rate needs: `MARGIN` times those of one target,
     whose (1 - a)^n = delta / 4 is n a = log(4 / delta) at a low rate a.
 
+    Parameters
+    ----------
+    delta : float
+        The level of the interval.
+
+    Returns
+    -------
+    float
+
     Notes
     -----
     Taught in book/lira.ipynb.
@@ -289,6 +298,12 @@ def members_called(weights, nonmember_group, n0, above, fpr, n_members):
     -----
     Only the top of the ranking matters at a low rate, so a prefix of the non-members is summed, and
     a longer one where some resample has not passed fpr within it. Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> drawn, above = np.array([[1, 1], [2, 0]]), np.array([1, 2, 3])
+    >>> members_called(drawn, np.array([0, 1, 1]), np.array([3, 2]), above.take, 0.4, 3)
+    array([2, 1])
     """
     n = nonmember_group.size
     length = min(n, int(1.5 * fpr * n) + 64)
@@ -305,9 +320,31 @@ def members_called(weights, nonmember_group, n0, above, fpr, n_members):
 
 
 def members_found(weights, member_group, called, n_groups):
-    """The weighted number of members among the first `called` of the ranking, (b,).
+    """The weighted number of members among the first of the ranking.
 
-    What all resamples call is one product; the rest is summed one resample at a time.
+    Parameters
+    ----------
+    weights : int array (b, groups)
+        How often each group was drawn.
+    member_group : int array (members,)
+        In descending order of the scores.
+    called : int array (b,)
+        How many members each resample calls, from `members_called`.
+    n_groups : int
+
+    Returns
+    -------
+    int array (b,)
+
+    Notes
+    -----
+    What all resamples call is one product; the rest is summed one resample at a time. Taught in
+    book/lira.ipynb.
+
+    Examples
+    --------
+    >>> members_found(np.array([[2, 1], [0, 3]]), np.array([0, 1, 1]), np.array([2, 3]), 2)
+    array([3, 6])
     """
     fewest = int(called.min(initial=member_group.size))
     common = weights @ np.bincount(member_group[:fewest], minlength=n_groups)
