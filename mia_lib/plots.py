@@ -87,9 +87,9 @@ def roc(curves, ax=None, log=True, *, band=None, delta=0.05, rng=None):
 
     Notes
     -----
-    The dotted vertical line stands at `Roc.smallest_resolvable` of the curve with the most
-    non-members: to its left the interval of ROC(fpr) reaches down to 0. Taught in
-    book/membership_game.ipynb.
+    The dotted vertical line stands at the largest `Roc.smallest_resolvable` of the curves: to its
+    left some curve has too few independent non-members (`Roc.effective_nonmembers`), and the
+    interval of its ROC(fpr) reaches down to 0. Taught in book/membership_game.ipynb.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def roc(curves, ax=None, log=True, *, band=None, delta=0.05, rng=None):
                 rates, *np.maximum(ends, left).T, color=line.get_color(), alpha=0.2, linewidth=0
             )
     ax.plot(places, places, color=REFERENCE, linestyle=(0, (1, 2)), linewidth=1, label="chance")
-    resolvable = most.smallest_resolvable(delta)
+    resolvable = max(curve.smallest_resolvable(delta) for curve in named.values())
     ax.axvline(
         resolvable,
         color=REFERENCE,

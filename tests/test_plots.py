@@ -104,6 +104,18 @@ def test_several_roc_curves():
         plots.roc({})
 
 
+def test_roc_marks_the_rate_that_all_curves_resolve():
+    """By what is independent: eight copies of one target resolve no more than one does."""
+    rng = np.random.default_rng(0)
+    member = np.arange(600) < 300
+    scores = rng.normal(size=600) + member
+    one = metrics.roc(scores, member)
+    copies = metrics.roc(np.tile(scores, (8, 1)), np.tile(member, (8, 1)))
+    both = {"one": one, "copies": copies}
+    mark = draw(plots.roc(both)).lines[-1].get_xdata()[0]
+    assert mark == copies.smallest_resolvable() > one.smallest_resolvable()
+
+
 def test_roc_of_many_thresholds_stays_small():
     ax = plots.roc(curve(200_000))
     assert len(ax.lines[0].get_xdata()) <= 2 * plots.N_POINTS
