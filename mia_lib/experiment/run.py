@@ -210,7 +210,31 @@ class Run:
         }
         return pd.DataFrame({"ours": found})
 
-    def rows(self, n=None, of="examples", *, interval="bootstrap over them"):
+    def grid(self, prefix, *columns):
+        """The kept figures named "COLUMN, LABEL" as a table, for display.
+
+        Parameters
+        ----------
+        prefix : str
+            With what the labels begin; it is not shown.
+        *columns : str
+            Which figures, such as "TPR at 1 %" and "AUC".
+
+        Returns
+        -------
+        pandas.DataFrame
+            A line for each label, "" where a figure was not kept.
+        """
+        lines = {}
+        for (_, what), kept in self._kept.items():
+            column, _, label = what.partition(", ")
+            if column in columns and label.startswith(prefix):
+                text = "not measured" if kept.found[0] is None else f"{self._mean(kept):.3f}"
+                floor = " < floor" if kept.note.startswith("< floor") else ""
+                lines.setdefault(label.removeprefix(prefix), {})[column] = text + floor
+        return pd.DataFrame(lines, index=columns).T.fillna("")
+
+    def rows(self, n=None, of="examples", *, interval="bootstrap over them", paper=None):
         """The rows of the record, one for each figure that was kept.
 
         Parameters
@@ -221,12 +245,17 @@ class Run:
             What n counts.
         interval : str
             How a figure of one seed came by its interval.
+        paper : dict of str to (float or str, str), optional
+            What the paper reports and where, by the name of the row.
 
         Returns
         -------
         list of dict
             As `results.row` makes them. With several seeds n counts seeds.
         """
+        for (_, what), kept in self._kept.items():
+            if paper and what in paper:
+                kept.paper, kept.where = paper[what]
         return [
             self._row(id, what, kept, n, of, interval) for (id, what), kept in self._kept.items()
         ]
