@@ -22,7 +22,8 @@ def begin(notebook, space):
     notebook : str
         The notebook's name, without its ending.
     space : dict
-        The notebook's ``globals()``. Whatever it gains from here to `Run.check` is a parameter.
+        The notebook's ``globals()``. Whatever it gains from here to `Run.check` is a parameter, but
+        for CONSTANTS.
 
     Returns
     -------
@@ -98,7 +99,9 @@ class Run:
         found = {
             name: value
             for name, value in self._space.items()
-            if name not in self._before and not name.startswith("_") and value is not self
+            if name not in self._before
+            and not (name.startswith("_") or name.isupper())
+            and value is not self
         }
         for name in ranges.keys() - found.keys():
             checks.fail("ranges", f"one of {name!r}", "a parameter of that name")

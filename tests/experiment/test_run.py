@@ -15,7 +15,7 @@ def begun(**values):
     """A run and the names that its parameters cell has set."""
     space = {"__name__": "__main__", "np": np}
     run = experiment.begin("toy", space)
-    space |= USUAL | {"run": run, "_i2": "a text of IPython's"} | values
+    space |= USUAL | {"run": run, "_i2": "a text of IPython's", "KINDS": ("a",)} | values
     run._space = space
     return run
 
