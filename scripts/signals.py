@@ -39,12 +39,12 @@ LOGIT_BLOCKS = {"cifar10": 4, "cifar100": 2}  # blocks whose logits travel
 AIRBENCH = {
     "model": "speednet",
     "options": {"widths": [64, 128, 256]},
-    "batch_size": 500,
+    "batch_size": 250,
     "optimizer": "sgd",
-    "learning_rate": 1.5,
+    "learning_rate": 1.0,
     "momentum": 0.85,
     "nesterov": True,
-    "weight_decay": 0.0013,
+    "weight_decay": 0.00065,
     "schedule": "linear",
     "warmup": 0.23,
     "shift_rate": 64.0,
@@ -52,6 +52,9 @@ AIRBENCH = {
     "augment": "weak",
     "dtype": "bfloat16",
 }
+# Chosen by pilots of one model each on 25,000 images, members / test images: batches of 500, rate
+# 1.5, 16 epochs 97.2 / 90.1 %, 24 epochs 99.7 / 90.2 %; batches of 250, rate 1, 16 epochs 97.1 /
+# 90.3 %; widths 32-96-128, 24 epochs 95.9 / 89.2 %. Label smoothing would pin what is read.
 RECIPES = {"cifar10": {**AIRBENCH, "n_classes": 10, "epochs": 24}}
 
 

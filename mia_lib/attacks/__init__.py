@@ -10,9 +10,9 @@ from mia_lib.attacks.calibrated import (
 )
 from mia_lib.attacks.gradient import gradient_attack, gradient_features
 from mia_lib.attacks.learned import label_network, per_class_networks
-from mia_lib.attacks.metric import (
-    balanced_accuracy,
+from mia_lib.attacks.metric_based import (
     correctness_accuracy,
+    decision_accuracy,
     log_probabilities,
     metric_attacks,
     metric_scores,
@@ -25,11 +25,11 @@ from mia_lib.attacks.tail import neighbours, outlier_tail
 from mia_lib.attacks.thresholds import best_threshold, class_thresholds, loss
 
 __all__ = [
-    "balanced_accuracy",
     "best_threshold",
     "class_calibrated",
     "class_thresholds",
     "correctness_accuracy",
+    "decision_accuracy",
     "difficulty_calibration",
     "gradient_attack",
     "gradient_features",

@@ -9,7 +9,7 @@ attack=attacks.midpoint)`` scores all of them at once.
 import numpy as np
 
 from mia_lib import checks
-from mia_lib.attacks import inputs
+from mia_lib.attacks import shadow_models
 from mia_lib.attacks.thresholds import class_thresholds
 
 
@@ -50,13 +50,13 @@ def midpoint(target, shadow, shadow_member):
     >>> midpoint(np.array([2.5]), np.array([[3.0], [1.0]]), np.array([[True], [False]]))
     array([0.5])
     """
-    target, shadow, member = inputs.one_target(target, shadow, shadow_member, ("IN", "OUT"))
-    return target - sum(inputs.means(shadow, member)) / 2
+    target, shadow, member = shadow_models.one_target(target, shadow, shadow_member, ("IN", "OUT"))
+    return target - sum(shadow_models.means(shadow, member)) / 2
 
 
 def _midpoint_every_target(signals, member):
-    signals = inputs.one_query(signals)
-    return signals - sum(inputs.means_without_each(signals, member)) / 2
+    signals = shadow_models.one_query(signals)
+    return signals - sum(shadow_models.means_without_each(signals, member)) / 2
 
 
 midpoint.every_target = _midpoint_every_target
@@ -98,13 +98,13 @@ def difficulty_calibration(target, shadow, shadow_member):
     ...     np.array([[True], [False]]))
     array([1.5])
     """
-    target, shadow, member = inputs.one_target(target, shadow, shadow_member, ("OUT",))
-    return target - inputs.means(shadow, member)[1]
+    target, shadow, member = shadow_models.one_target(target, shadow, shadow_member, ("OUT",))
+    return target - shadow_models.means(shadow, member)[1]
 
 
 def _difficulty_every_target(signals, member):
-    signals = inputs.one_query(signals)
-    return signals - inputs.means_without_each(signals, member)[1]
+    signals = shadow_models.one_query(signals)
+    return signals - shadow_models.means_without_each(signals, member)[1]
 
 
 difficulty_calibration.every_target = _difficulty_every_target
@@ -147,16 +147,16 @@ def reference_quantile(target, shadow, shadow_member):
     >>> reference_quantile(np.array([2.0]), np.array([[3.0], [1.0]]), np.array([[False], [False]]))
     array([0.5])
     """
-    target, shadow, member = inputs.one_target(target, shadow, shadow_member, ("OUT",))
+    target, shadow, member = shadow_models.one_target(target, shadow, shadow_member, ("OUT",))
     below = ((shadow < target) & ~member).sum(axis=0)
     equal = ((shadow == target) & ~member).sum(axis=0)
     return (below + equal / 2) / (~member).sum(axis=0)
 
 
 def _quantile_every_target(signals, member):
-    signals = inputs.one_query(signals)
+    signals = shadow_models.one_query(signals)
     twice = np.empty(signals.shape)
-    for i, inside, outside in inputs.each_example(signals, member):
+    for i, inside, outside in shadow_models.each_example(signals, member):
         x, out = signals[:, i], signals[outside, i]
         ranked = np.sort(out)
         twice[:, i] = np.searchsorted(ranked, x, "left") + np.searchsorted(ranked, x, "right")
@@ -212,7 +212,7 @@ def class_calibrated(target, shadow, shadow_member, labels):
     ...     [0, 1]).round(3)
     array([-0.2,  0.3])
     """
-    target, shadow, member = inputs.one_target(target, shadow, shadow_member, ())
+    target, shadow, member = shadow_models.one_target(target, shadow, shadow_member, ())
     labels = checks.labels("labels", labels, len(target))
     return target - _of_each(
         class_thresholds(shadow.ravel(), np.tile(labels, len(shadow)), member.ravel()), labels
@@ -220,7 +220,7 @@ def class_calibrated(target, shadow, shadow_member, labels):
 
 
 def _class_every_target(signals, member, labels):
-    signals = inputs.one_query(signals)
+    signals = shadow_models.one_query(signals)
     labels = checks.labels("labels", labels, signals.shape[1])
     thresholds = [
         _of_each(class_thresholds(values, labels, who), labels)

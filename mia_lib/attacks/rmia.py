@@ -5,9 +5,8 @@ models' average.
 import numpy as np
 
 from mia_lib import checks
-from mia_lib.attacks import inputs
-
-LOG_ZERO = np.log(1e-45)  # what the logarithm of probability 0 counts as, as in `mia_lib.signals`
+from mia_lib.attacks import shadow_models
+from mia_lib.signals import LOG_ZERO
 
 
 def rmia(target, shadow, shadow_member, *, gamma=2.0, slope=None):
@@ -58,18 +57,19 @@ def rmia(target, shadow, shadow_member, *, gamma=2.0, slope=None):
     array([1., 0., 0.])
     """
     gamma, slope = _options(gamma, slope)
-    target, shadow, member = inputs.one_target(
+    target, shadow, member = shadow_models.one_target(
         target, shadow, shadow_member, ("OUT",) if slope is not None else ("IN", "OUT")
     )
     target, shadow = _log_probabilities("target", target), _log_probabilities("shadow", shadow)
-    average = _average(inputs.means(np.exp(shadow), member), slope)
+    average = _average(shadow_models.means(np.exp(shadow), member), slope)
     return _beaten(target - np.log(average), gamma)
 
 
 def _every_target(signals, member, gamma=2.0, slope=None):
     gamma, slope = _options(gamma, slope)
-    signals = _log_probabilities("signals", inputs.one_query(signals))
-    ratios = signals - np.log(_average(inputs.means_without_each(np.exp(signals), member), slope))
+    signals = _log_probabilities("signals", shadow_models.one_query(signals))
+    means = shadow_models.means_without_each(np.exp(signals), member)
+    ratios = signals - np.log(_average(means, slope))
     return np.stack([_beaten(row, gamma) for row in ratios])
 
 

@@ -5,7 +5,7 @@ over the signals.
 import numpy as np
 
 from mia_lib import checks, model_checks
-from mia_lib.lira import gaussian, inputs
+from mia_lib.lira import blocks, choices, gaussian
 
 
 def leave_one_out(signals, member, attack=gaussian.online, **options):
@@ -75,16 +75,16 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
     model_checks.counts("member", member, 3, sides, "three models (two once one is left out)")
     model_checks.refuse_twins(signals.reshape(*member.shape, -1))
     if attack is gaussian.online or attack is gaussian.offline:
-        names = list(inputs.CHOICES)[: 4 if attack is gaussian.offline else 3]
+        names = list(choices.CHOICES)[: 4 if attack is gaussian.offline else 3]
         for name in options:
             if name not in names:
                 raise TypeError(
                     f"{name}: given an option that {attack.__name__} lacks, expected "
                     f"{', '.join(names)}"
                 )
-        defaults = {name: inputs.CHOICES[name][0] for name in names}
+        defaults = {name: choices.CHOICES[name][0] for name in names}
         return _score_all(
-            signals.reshape(*member.shape, -1), member, inputs.options(**defaults | options)
+            signals.reshape(*member.shape, -1), member, choices.checked(**defaults | options)
         )
     if hasattr(attack, "every_target"):
         model_checks.bounded("signals", signals)
@@ -136,7 +136,7 @@ def _score_pass(signals, member, options, pooled):
     scores = np.empty(member.shape[::-1])  # one example in a line, as they are made
     sides = _sides(options)
     smallest, largest, count = np.full(2, np.inf), np.zeros(2), np.zeros(2)
-    for rows, models, groups in inputs.blocks("signals", signals, member):
+    for rows, models, groups in blocks.blocks("signals", signals, member):
         fits = [None, None]
         for side in sides:
             centers, squares, _, total = _without_each(groups[side], options["center"])
@@ -189,7 +189,7 @@ def _global_variances(signals, member, options):
     n_models, _, n_queries = signals.shape
     spherical = options["covariance"] == "spherical"
     totals, counts = np.zeros((2, 1 if spherical else n_queries, n_models)), np.zeros(2)
-    for rows, models, groups in inputs.blocks("signals", signals, member):
+    for rows, models, groups in blocks.blocks("signals", signals, member):
         for side in _sides(options):
             n_left = groups[side].shape[-1] - 1
             centers, squares, means, _ = _without_each(groups[side], options["center"])

@@ -400,7 +400,7 @@ def test_bad_files(tmp_path, change, message):
         member=o.member,
     )
     with pytest.raises(
-        ValueError, match="probabilities: given rows that are negative or do not sum to 1"
+        ValueError, match="probabilities: given a row that sums to 1.5, expected probabilities"
     ):
         audit.load(tmp_path / "rows.npz")
 

@@ -184,7 +184,19 @@ def test_execute_stores_clean_outputs(tree):
 
 def test_make_alone_lists_the_verbs():
     done = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for verb in ("book", "html", "test", "lab", "run", "execute", "bench", "data", "clean"):
+    for verb in (
+        "book",
+        "html",
+        "test",
+        "lab",
+        "run",
+        "execute",
+        "portable",
+        "reseed",
+        "bench",
+        "data",
+        "clean",
+    ):
         assert re.search(rf"^ *make {verb}\b", done.stdout, re.MULTILINE)
 
 
