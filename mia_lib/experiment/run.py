@@ -194,12 +194,14 @@ class Run:
                 return self._mean(kept)
         checks.fail("what", repr(what), "the name of a figure that was kept")
 
-    def shown(self, prefix=""):
+    def shown(self, prefix="", *, id=None):
         """The kept figures whose names begin so, for display.
 
         Parameters
         ----------
         prefix : str
+        id : str, optional
+            Only those of one row of the inventory.
 
         Returns
         -------
@@ -208,12 +210,12 @@ class Run:
         """
         found = {
             what: f"{self._mean(kept):.3f}" if kept.found[0] is not None else "not measured"
-            for (_, what), kept in self._kept.items()
-            if what.startswith(prefix)
+            for (of, what), kept in self._kept.items()
+            if what.startswith(prefix) and id in (None, of)
         }
         return pd.DataFrame({"ours": found})
 
-    def grid(self, prefix, *columns):
+    def grid(self, prefix, *columns, id=None):
         """The kept figures named "COLUMN, LABEL" as a table, for display.
 
         Parameters
@@ -222,6 +224,8 @@ class Run:
             With what the labels begin; it is not shown.
         *columns : str
             Which figures, such as "TPR at 1 %" and "AUC".
+        id : str, optional
+            Only those of one row of the inventory.
 
         Returns
         -------
@@ -229,11 +233,12 @@ class Run:
             A line for each label, "" where a figure was not kept.
         """
         lines = {}
-        for (_, what), kept in self._kept.items():
+        for (of, what), kept in self._kept.items():
             column, _, label = what.partition(", ")
-            if column in columns and label.startswith(prefix):
+            if column in columns and label.startswith(prefix) and id in (None, of):
                 text = "not measured" if kept.found[0] is None else f"{self._mean(kept):.3f}"
-                floor = " < floor" if kept.note.startswith("< floor") else ""
+                below = kept.note.startswith(("< floor", "below the floor"))
+                floor = " < floor" if below else ""
                 lines.setdefault(label.removeprefix(prefix), {})[column] = text + floor
         return pd.DataFrame(lines, index=columns).T.fillna("")
 

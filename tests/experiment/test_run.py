@@ -98,6 +98,9 @@ def test_figures_of_many_labels_stand_in_a_grid():
     assert list(found.index) == ["a, b", "c"] and list(found.columns) == ["TPR at 1 %", "AUC"]
     assert list(found.loc["a, b"]) == ["0.100 [0.000, 0.200] < floor", "0.500"]
     assert list(found.loc["c"]) == ["", "not measured"]
+    run.keep("L2", "AUC, game d", 0.9)
+    assert list(run.grid("", "AUC", id="L2").index) == ["game d"]
+    assert list(run.shown("AUC", id="L2").index) == ["AUC, game d"]
 
 
 def test_the_papers_numbers_may_come_with_the_rows():
