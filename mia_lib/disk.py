@@ -144,8 +144,8 @@ def write_json(path, content, *, sort_keys=False, shared=False):
     write(path, lambda stream: stream.write(f"{text}\n".encode()), shared=shared)
 
 
-def begun(file, manifest, name, *, free=()):
-    """Whether a folder's work has begun, with these settings.
+def begun(file, manifest, name, *, aside=()):
+    """The manifest of a folder whose work has begun, with these settings.
 
     Parameters
     ----------
@@ -155,13 +155,13 @@ def begun(file, manifest, name, *, free=()):
         Everything that the numbers depend on.
     name : str
         The caller's argument that names the folder.
-    free : sequence of str
-        Entries that may differ, such as the machine.
+    aside : sequence of str
+        Entries that may differ.
 
     Returns
     -------
-    bool
-        False where there is no manifest yet.
+    dict or None
+        The manifest as it is on disk, None where there is none yet.
 
     Raises
     ------
@@ -173,27 +173,27 @@ def begun(file, manifest, name, *, free=()):
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "manifest.json"
     >>> begun(file, {"seed": 0}, "store"), write_json(file, {"seed": 0})
-    (False, None)
+    (None, None)
     >>> begun(file, {"seed": 0}, "store")
-    True
+    {'seed': 0}
     """
     file = Path(file)
     if not file.exists():
-        return False
+        return None
     try:
         old = json.loads(file.read_text())
     except ValueError:
         checks.fail(name, f"{file}, which is damaged", "another folder")
     new = json.loads(json.dumps(manifest))
-    old, new = ({k: v for k, v in each.items() if k not in free} for each in (old, new))
-    changes = [f"{entry}: {was} -> {now}" for entry, was, now in _differences(old, new)]
+    both = ({entry: of[entry] for entry in of if entry not in aside} for of in (old, new))
+    changes = [f"{entry}: {was} -> {now}" for entry, was, now in _differences(*both)]
     if changes:
         checks.fail(
             name,
             f"{file.parent}, made with other settings ({'; '.join(changes)})",
             "another folder, or the same settings",
         )
-    return True
+    return old
 
 
 def _differences(old, new, prefix=""):

@@ -82,9 +82,11 @@ def test_json_without_nan(tmp_path):
 
 def test_work_that_has_begun(tmp_path):
     file, manifest = tmp_path / "manifest.json", {"seed": 3, "fit": {"epochs": 2, "rates": (1, 2)}}
-    assert not disk.begun(file, manifest, "store")
+    assert disk.begun(file, manifest, "store") is None
     disk.write_json(file, manifest)
-    assert disk.begun(file, manifest, "store")
+    there = {"seed": 3, "fit": {"epochs": 2, "rates": [1, 2]}}
+    assert disk.begun(file, manifest, "store") == there
+    assert disk.begun(file, manifest | {"seed": 4}, "store", aside=("seed",)) == there
     other = {"seed": 3, "fit": {"epochs": 5, "rates": [1, 2]}, "x": "0" * 64}
     with pytest.raises(ValueError) as error:
         disk.begun(file, other, "store")

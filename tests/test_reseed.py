@@ -28,7 +28,9 @@ def logits_by_epoch():
 
 
 def gan(rng):
-    return generative.js_gan(np.full((8, 8, 8), 0.5), epochs=1, batch_size=4, rng=rng)[1]
+    return generative.js_gan(
+        np.full((8, 8, 8), 0.5), generative.JsGanRecipe(epochs=1, batch_size=4), rng=rng
+    )[1]
 
 
 def quantiles():

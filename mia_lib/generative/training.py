@@ -243,7 +243,7 @@ class Run:
             **self.stored,
         }
         file = self.folder / "manifest.json"
-        if not disk.begun(file, manifest, "folder"):
+        if disk.begun(file, manifest, "folder") is None:
             disk.write_json(file, manifest)
 
     def _save(self, epoch, history):

@@ -214,7 +214,8 @@ def begin(path, manifest, masks):
     if reseed.shift():
         manifest["reseed"] = reseed.shift()
     manifest["machine"] = machine.instructions()
-    if not disk.begun(file, manifest, "store", free=["machine"]):
+    there = disk.begun(file, manifest, "store", aside=("machine",))
+    if there is None:
         if (path / "logits.npy").exists() or any((path / "done").glob("*.json")):
             checks.fail(
                 "store", f"{path}, which holds models but no manifest.json", "another folder"
@@ -222,8 +223,7 @@ def begin(path, manifest, masks):
         disk.write_npy(path / "masks.npy", masks)
         disk.write_json(file, manifest, sort_keys=True)
         return
-    # A store of an older version names no machine
-    manifest["machine"] = json.loads(file.read_text()).get("machine")
+    manifest["machine"] = there.get("machine")  # a store of an older version names none
     masks_file = path / "masks.npy"
     try:
         intact = disk.hash_array(np.load(masks_file, allow_pickle=False)) == manifest["masks"]

@@ -194,8 +194,10 @@ def test_a_gan_draws_one_integer_whatever_it_learns():
     from mia_lib import generative
 
     one, other = np.random.default_rng(1), np.random.default_rng(1)
-    generative.js_gan(np.zeros((8, 8, 8)), epochs=1, batch_size=4, rng=one)
-    generative.wgan_gp(np.ones((8, 8, 8)), epochs=2, batch_size=4, rng=other)
+    generative.js_gan(np.zeros((8, 8, 8)), generative.JsGanRecipe(epochs=1, batch_size=4), rng=one)
+    generative.wgan_gp(
+        np.ones((8, 8, 8)), generative.WganGpRecipe(epochs=2, batch_size=4), rng=other
+    )
     other_by_hand = np.random.default_rng(1)
     other_by_hand.integers(2**62)
     assert one.random() == other.random() == other_by_hand.random()
