@@ -222,7 +222,7 @@ def accuracy_interval(curve, scores, member, *, delta=0.05, rng=None):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Run in notebooks/lira.ipynb.
 
     Examples
     --------

@@ -8,7 +8,6 @@ from matplotlib import colors
 from matplotlib import pyplot as plt
 
 from mia_lib import metrics, plots
-from mia_lib.intervals import Estimate
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +36,6 @@ FUNCTIONS = {
     "roc": lambda **o: plots.roc(curve(), **o),
     "histogram_pair": lambda **o: plots.histogram_pair([1.0, 2.0, 2.5], [0.0, 1.0], **o),
     "gaussian_pair": lambda **o: plots.gaussian_pair([1.0, 2.0, 2.5], [0.0, 1.0], **o),
-    "estimates": lambda **o: plots.estimates(["a"], [Estimate(1, 0, 2)], **o),
 }
 
 
@@ -178,18 +176,6 @@ def test_gaussian_pair_without_spread():
     assert len(ax.lines) == 1
 
 
-def test_estimates():
-    values = [Estimate(0.2, 0.1, 0.3), Estimate(0.5, 0.6, 0.7), Estimate(0.4, 0.4, 0.4)]
-    ax = draw(plots.estimates(["one", "two", "three"], values, truth=0.25, xlabel="advantage"))
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["one", "two", "three"]
-    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first one on top
-    segments = ax.collections[0].get_segments()
-    np.testing.assert_allclose([s[:, 0] for s in segments], [v[1:] for v in values])
-    np.testing.assert_allclose(ax.lines[1].get_xdata(), [0.2, 0.5, 0.4])
-    assert list(ax.lines[0].get_xdata()) == [0.25, 0.25] and labels(ax) == ["truth"]
-    assert ax.get_xlabel() == "advantage"
-
-
 @pytest.mark.parametrize(
     ("call", "name"),
     [
@@ -200,9 +186,6 @@ def test_estimates():
         (lambda: plots.gaussian_pair([], [1.0]), "in_signal"),
         (lambda: plots.gaussian_pair([1.0], []), "out_signal"),
         (lambda: plots.gaussian_pair([1.0], [1.0], target=np.nan), "target"),
-        (lambda: plots.estimates(["a", "b"], [Estimate(1, 0, 2)]), "labels"),
-        (lambda: plots.estimates([], []), "values"),
-        (lambda: plots.estimates(["a"], [Estimate(1, 0, 2)], truth="x"), "truth"),
     ],
 )
 def test_refuses(call, name):

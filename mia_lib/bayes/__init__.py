@@ -13,14 +13,9 @@ from mia_lib.bayes.certificate import (
     most_exposed,
 )
 from mia_lib.bayes.epsilon_bounds import epsilon_lower_bound, epsilon_lower_bound_one_run
-from mia_lib.bayes.estimators import (
-    permutation_p_value,
-    permuted_advantages,
-    sign_split_advantage,
-    split_advantage,
-)
-from mia_lib.bayes.generalized import generalized_advantage, heuristic_advantage, optimal_threshold
-from mia_lib.bayes.histogram import Histogram, bin_edges
+from mia_lib.bayes.estimators import permutation_p_value, sign_split_advantage, split_advantage
+from mia_lib.bayes.generalized import generalized_advantage, heuristic_advantage
+from mia_lib.bayes.histogram import Histogram
 from mia_lib.bayes.individual import (
     average_risk_interval,
     generalized_risk,
@@ -33,7 +28,6 @@ __all__ = [
     "Histogram",
     "KernelDensity",
     "average_risk_interval",
-    "bin_edges",
     "certificate",
     "compare_queries",
     "dp_advantage_ceiling",
@@ -47,9 +41,7 @@ __all__ = [
     "heuristic_advantage",
     "membership_privacy",
     "most_exposed",
-    "optimal_threshold",
     "permutation_p_value",
-    "permuted_advantages",
     "sign_split_advantage",
     "split_advantage",
 ]
