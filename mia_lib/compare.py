@@ -172,10 +172,6 @@ def not_resolved(needed):
     str
         The number to two digits.
 
-    Notes
-    -----
-    Taught in book/lira.ipynb.
-
     Examples
     --------
     >>> not_resolved(8766.0), not_resolved(float("inf"))
