@@ -9,7 +9,7 @@ functions that judge decisions.
 import numpy as np
 
 from mia_lib import checks, signals
-from mia_lib.attacks.thresholds import best_threshold, class_thresholds
+from mia_lib.attacks.thresholds import best_threshold, class_thresholds, correctness
 from mia_lib.intervals import Estimate, clopper_pearson
 
 
@@ -88,8 +88,7 @@ def metric_scores(logits, labels):
         "entropy": -signals.entropy(logits),
         "modified entropy": -signals.modified_entropy(logits, labels),
     }
-    right = np.argmax(logits, axis=-1) == np.asarray(labels, dtype=np.int64)
-    return {"correctness": right.astype(np.float64), **scores}
+    return {"correctness": correctness(logits, labels), **scores}
 
 
 def threshold_attack(

@@ -26,6 +26,7 @@ def one_query(signals):
     """Signals (S, n) in float64; these attacks read one query of each example."""
     if signals.ndim != 2:
         checks.fail("signals", f"shape {signals.shape}", "shape (S, n), one query of each example")
+    model_checks.bounded("signals", signals)
     return signals.astype(np.float64)
 
 

@@ -13,6 +13,7 @@ from mia_lib.disk import hash_arrays
 from mia_lib.results.code import hash_code
 from mia_lib.results.display import table
 from mia_lib.results.papers import paper
+from mia_lib.results.picture import picture, picture_alt
 from mia_lib.results.record import (
     SCHEMA,
     Provenance,
@@ -36,6 +37,8 @@ __all__ = [
     "hash_code",
     "largest",
     "paper",
+    "picture",
+    "picture_alt",
     "read",
     "recorded",
     "row",

@@ -36,6 +36,7 @@ SHOWN = (
     "mia_lib.progress",
     "mia_lib.results.code",
     "mia_lib.results.display",
+    "mia_lib.results.picture",
     "mia_lib.results.record.as_of_today",
     "mia_lib.results.record.find",
     "mia_lib.results.record.largest",
