@@ -61,7 +61,7 @@ def quantile_regression(
     The pinball loss is minimised by Adam from a constant, the quantile of the known non-members; of
     the regressors on the way the one is kept that is best on a quarter of them which is held out. A
     quantile near 1 of few examples overfits otherwise. The regressors of all targets train as one
-    stack of batched products. Taught in book/which_attack.ipynb.
+    stack of batched products. Run in notebooks/lira.ipynb.
 
     Examples
     --------

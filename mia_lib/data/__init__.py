@@ -117,8 +117,6 @@ def names(texts=True):
 def splits(name):
     """The names of the official splits of a data set, none where there is none.
 
-    Used in notebooks/lira.ipynb.
-
     Examples
     --------
     >>> splits("cinic10"), splits("digits")
