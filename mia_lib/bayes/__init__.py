@@ -32,6 +32,7 @@ from mia_lib.bayes.individual import (
     generalized_risk_interval,
 )
 from mia_lib.bayes.kernel import KernelDensity
+from mia_lib.bayes.threshold import threshold_advantage
 
 __all__ = [
     "Certificate",
@@ -57,4 +58,5 @@ __all__ = [
     "permuted_advantages",
     "sign_split_advantage",
     "split_advantage",
+    "threshold_advantage",
 ]
