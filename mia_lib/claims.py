@@ -195,6 +195,44 @@ def measured(claim, record):
     return Estimate(*combined, *[None, None][: 3 - len(combined)])
 
 
+def in_words(region):
+    """A region as a reader says it.
+
+    Parameters
+    ----------
+    region : (float, float)
+        As `load` gives it.
+
+    Returns
+    -------
+    str
+
+    Notes
+    -----
+    Used in book/replication.ipynb.
+
+    Examples
+    --------
+    >>> in_words((5e-324, float("inf"))), in_words((0.8, 1.25)), in_words((-float("inf"), 0.002))
+    ('above 0', '0.8 to 1.25', 'at most 0.002')
+    """
+    low, high = region
+    if np.isinf(high):
+        bound, left_out = _bound(low, -np.inf)
+        return f"{'above' if left_out else 'at least'} {bound}"
+    if np.isinf(low):
+        bound, left_out = _bound(high, np.inf)
+        return f"{'below' if left_out else 'at most'} {bound}"
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _bound(end, outward):
+    """What somebody typed to get this end, and whether it is the neighbour of that number."""
+    typed = f"{np.nextafter(end, outward) + 0.0:.12g}"
+    left_out = len(typed) < len(repr(float(end)).removesuffix(".0"))
+    return (typed if left_out else f"{end:g}"), left_out
+
+
 def _judged(ours, region):
     verdict = compare.verdict(ours, region)
     if ours.low is None:

@@ -152,6 +152,18 @@ def written(path, *entries):
     return path
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["above 0", "above 1", "below 0", "below 1", "at least 0.8", "at least 10", "at most 0.002"],
+)
+def test_regions_are_said_as_they_are_written(tmp_path, text):
+    bound = float(text.split()[-1])
+    bounds = {"at least": [bound, np.inf], "at most": [-np.inf, bound]}
+    entry = ENTRY | {"region": bounds.get(text[: text.rindex(" ")], text)}
+    (read,) = claims.load(written(tmp_path / "claims.yaml", entry))
+    assert claims.in_words(read["region"]) == text
+
+
 def test_regions_in_words_leave_their_bound_out(tmp_path):
     path = written(tmp_path / "claims.yaml", ENTRY, ENTRY | {"id": "b", "region": "below 1"})
     above, below = (entry["region"] for entry in claims.load(path))
