@@ -6,7 +6,7 @@ PYTEST = $(PYTHON) -m pytest -rs --durations=10 $(PYTEST_FLAGS)
 # One thread per process: two torch threads on a busy machine are many times slower than one.
 export OMP_NUM_THREADS = 1
 
-.PHONY: help setup book html execute lab test bench data run clean
+.PHONY: help setup book html execute lab test portable reseed bench data run stale clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -35,8 +35,11 @@ lab: setup  ## open the chapters in JupyterLab
 
 test: export MIA_PROGRESS = off
 test: setup  ## check everything that must hold
+	@echo "==> the machine"
+	@$(PYTHON) -m mia_lib.machine
 	@echo "==> 1/5 style"
 	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m ruff format --check .
 	@echo "==> 2/5 unit and property tests, doctests, the tool chain"
 	@$(PYTEST) -n 2 --ignore=tests/book/test_browser.py --ignore=tests/book/test_notebooks.py tests mia_lib
 	@echo "==> 3/5 every chapter and notebook executed and compared with what is stored"
@@ -46,6 +49,12 @@ test: setup  ## check everything that must hold
 	@echo "==> 5/5 the built pages in a browser"
 	@$(PYTEST) tests/book/test_browser.py
 
+portable: setup  ## check chapters and notebooks with the instructions of other processors, AVX2 and SSE
+	@$(PYTHON) scripts/portable.py $(NOTEBOOKS) -- -n 2 $(PYTEST_FLAGS)
+
+reseed: setup  ## train with 20 other seeds, record how far every assertion is from failing (hours, resumes)
+	@$(PYTHON) scripts/reseed.py $(NOTEBOOKS)
+
 bench: setup  ## measure the speed, print a table per bench (fails nothing)
 	@for bench in tests/bench/*.py; do echo "==> $$bench"; $(PYTHON) $$bench || exit 1; done
 
@@ -54,6 +63,9 @@ data: setup  ## fetch and verify a data set: make data NAME=mnist; without NAME 
 
 run: setup  ## run an experiment: make run NOTEBOOK=lira DATA=location30 SCALE=paper [RECORD=1]
 	@$(PYTHON) scripts/run.py "$(NOTEBOOK)" --data "$(DATA)" --scale "$(SCALE)" $(if $(RECORD),--record)
+
+stale: setup  ## list the records that today's code has not made, with what each of them cost
+	@$(PYTHON) scripts/stale.py
 
 clean:  ## remove everything that was built, but not the environment
 	@echo "==> removing _build and caches"

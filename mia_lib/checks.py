@@ -26,7 +26,7 @@ def number(name, value, low=-np.inf, *, high=np.inf, open_low=False, open_high=F
 
     Examples
     --------
-    >>> number("prior", 0.5, 0, 1, open_low=True, open_high=True)
+    >>> number("prior", 0.5, 0, high=1, open_low=True, open_high=True)
     0.5
     """
     left, right = "(" if open_low else "[", ")" if open_high else "]"
@@ -152,6 +152,25 @@ def boolean_array(name, value, *, shape=None, ndim=None):
     if shape is not None and array.shape != tuple(shape):
         fail(name, f"shape {array.shape}", f"shape {tuple(shape)}")
     return array
+
+
+def distributions(name, p, *, tolerance=1e-3, expected=None):
+    """Probabilities (..., K): none negative, every row's sum 1 within the tolerance.
+
+    Examples
+    --------
+    >>> distributions("p", np.array([0.5, 0.5]))
+    array([0.5, 0.5])
+    """
+    if not (p >= 0).all():
+        fail(name, f"a smallest entry of {p.min():g}", expected or "entries of at least 0")
+    total = p.sum(axis=-1)
+    off = np.abs(total - 1)
+    if off.max() > tolerance:
+        worst = total.flat[off.argmax()]
+        expected = expected or f"rows that sum to 1 within {tolerance:g}"
+        fail(name, f"a row that sums to {worst:g}", expected)
+    return p
 
 
 def labels(name, value, n, *, n_classes=None):

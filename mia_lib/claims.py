@@ -25,6 +25,7 @@ import pandas as pd
 
 from mia_lib import checks, compare, results
 from mia_lib.intervals import Estimate
+from mia_lib.results.record import SCALES
 
 FILE = Path(__file__).parents[1] / "book" / "claims.yaml"  # of a clone
 NOT_MEASURED = "not measured"
@@ -253,8 +254,7 @@ def _asked(claim, records):
         and claim["scale"] in ("largest", record["scale"])
         and measured(claim, record) is not None
     ]
-    order = [*results.record.SCALES]
-    chosen.sort(key=lambda record: (record["data"], order.index(record["scale"])))
+    chosen.sort(key=lambda record: (record["data"], SCALES.index(record["scale"])))
     return list({record["data"]: record for record in chosen}.values())
 
 

@@ -95,7 +95,7 @@ def table(scores, member, fprs=RATES, *, delta=0.05, rng=None):
             row[name_of(rate)] = curve.tpr_at(read_at, delta, rng=np.random.default_rng(seed))
             row[f"false positives {short}"] = curve.distinct_false_positives(read_at)
             row[f"resolved {short}"] = resolved
-        row["balanced accuracy"] = balanced_accuracy(
+        row["balanced accuracy"] = accuracy_interval(
             curve, values, member, delta=delta, rng=np.random.default_rng(seed)
         )
         row["AUC"] = curve.auc_interval(delta, rng=np.random.default_rng(seed))
@@ -162,7 +162,7 @@ def percent(estimate, digits=2):
     return f"{value} % [{low}, {high}]"
 
 
-def balanced_accuracy(curve, scores, member, *, delta=0.05, rng=None):
+def accuracy_interval(curve, scores, member, *, delta=0.05, rng=None):
     """(TPR + TNR) / 2 at the best threshold, with that threshold held fixed in the bootstrap over
     examples.
 
@@ -187,7 +187,7 @@ def balanced_accuracy(curve, scores, member, *, delta=0.05, rng=None):
     Examples
     --------
     >>> scores, member = np.arange(6.0), np.arange(6) > 2
-    >>> balanced_accuracy(metrics.roc(scores, member), scores, member,
+    >>> accuracy_interval(metrics.roc(scores, member), scores, member,
     ...     rng=np.random.default_rng(0)).value
     1.0
     """

@@ -312,7 +312,7 @@ def build(name, input_shape, n_classes, *, rng=None, init="fan-in", **options):
 
     Examples
     --------
-    >>> net = build("mlp", (64,), 10, np.random.default_rng(0), hidden=(32,))
+    >>> net = build("mlp", (64,), 10, rng=np.random.default_rng(0), hidden=(32,))
     >>> net(torch.zeros(5, 64)).shape
     torch.Size([5, 10])
     """

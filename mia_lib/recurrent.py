@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from mia_lib import checks, models
+from mia_lib import checks, models, reseed
 from mia_lib.train import batches
 
 PADDING = 0  # the token that fills short texts; the classifier takes no notice of it
@@ -369,6 +369,7 @@ def _loaded(recipe, state, k):
     return net.eval()
 
 
+@reseed.fit
 def _train(recipe, x, members, rngs, loss):
     """Train one network per row of `members`; ``loss(net, index)`` is what a step minimises."""
     states = [

@@ -200,12 +200,7 @@ class MarkovSource:
             "transition", self.transition, shape=(len(start), len(start))
         )
         for name, laws in (("start", start), ("transition", transition)):
-            if laws.min() < 0 or np.abs(laws.sum(-1) - 1).max() > 1e-9:
-                checks.fail(
-                    name,
-                    "numbers that are negative or do not sum to one",
-                    "probabilities that sum to 1",
-                )
+            checks.distributions(name, laws, tolerance=1e-9)
         for name, value in (("start", start), ("transition", transition)):
             object.__setattr__(self, name, value)
 

@@ -6,7 +6,8 @@
     in place
 
 A notebook is executed again when its code, the library, a result record, a parameter file, a
-paper's numbers, the requirements or the Python version changed since its last execution. Everything
+paper's numbers, the requirements or the Python version changed since its last execution; the page
+of records, which says whose code has changed, also when the code of an experiment did. Everything
 that is made lies under _build: executed (notebooks with the key they were executed under), source
 (the tree that the site is built from), html (the site). Only `execute` writes to tracked files.
 """
@@ -32,6 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 AT_ONCE = 2
 CELL_TIMEOUT = 600  # seconds
+RECORDS = Path("book/records.ipynb")  # the page that reads the code of the experiments
 
 
 def notebooks():
@@ -68,16 +70,20 @@ def shared_inputs():
     return [*library, *records, *(ROOT / "book").glob("costs.json"), ROOT / "requirements.txt"]
 
 
-def execution_key(notebook, shared):
-    """What decides whether a notebook is executed: its code cells with their tags, and everything
-    shared.
-    """
-    code = [
+def code_of(notebook):
+    """Sources and tags of the code cells."""
+    return [
         (cell.source, cell.metadata.get("tags", []))
         for cell in notebook.cells
         if cell.cell_type == "code"
     ]
-    text = json.dumps([code, shared, sys.version_info[:2]])
+
+
+def execution_key(notebook, shared):
+    """What decides whether a notebook is executed: its code cells with their tags, and everything
+    shared.
+    """
+    text = json.dumps([code_of(notebook), shared, sys.version_info[:2]])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -185,7 +191,10 @@ def pages_and_keys():
     """Every page that is a notebook, as it is now, and the key that it would be executed under."""
     shared = fingerprint(shared_inputs())
     pages = {path: nbformat.read(ROOT / path, as_version=4) for path in notebooks()}
-    return pages, {path: execution_key(page, shared) for path, page in pages.items()}
+    experiments = [code_of(page) for path, page in pages.items() if path.parent.name == "notebooks"]
+    read = {RECORDS: [shared, experiments]}
+    keys = {path: execution_key(page, read.get(path, shared)) for path, page in pages.items()}
+    return pages, keys
 
 
 def remember(path, notebook, key):

@@ -5,8 +5,9 @@
 
 Executes notebooks/NOTEBOOK.ipynb with the values that notebooks/parameters/NOTEBOOK.yaml has for
 this data set and scale, and keeps the executed notebook and its result record as
-NOTEBOOK--DATA--SCALE in MIA_RESULTS (default: _build/results), or in notebooks/results with
---record. -p changes one more parameter; VALUE is a JSON value or a plain word.
+NOTEBOOK--DATA--SCALE in MIA_RESULTS (default: _build/results). With --record the record goes to
+notebooks/results, and the executed notebook stays in _build/results. -p changes one more parameter;
+VALUE is a JSON value or a plain word.
 
 --expand executes nothing and writes the values as one flat file, such as `papermill -f` takes.
 --plain executes the code cells in this process, one after the other, on a machine that has no
@@ -253,6 +254,18 @@ def _engine():
     return Engine
 
 
+def code_hash(source):
+    """Hash of the notebook's code and of what it can reach, taken before anything is executed."""
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    from mia_lib import results
+
+    try:
+        return results.hash_code(source)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+
+
 def run_with_papermill(source, target, values):
     """Execute with papermill; the notebook so far is written to `target` after every cell."""
     import papermill
@@ -346,10 +359,14 @@ def main(argv=None, notebooks=ROOT / "notebooks"):
             flat = yaml.safe_dump(values, sort_keys=False, default_flow_style=None)
             Path(given.expand).write_text(flat, encoding="utf-8")
             return 0
-        results = Path(os.environ.get("MIA_RESULTS") or BUILD / "results")
-        results = (notebooks / "results" if given.record else results).resolve()
-        results.mkdir(parents=True, exist_ok=True)
+        pages = Path(os.environ.get("MIA_RESULTS") or BUILD / "results").resolve()
+        if given.record:
+            pages = BUILD / "results"
+        results = notebooks / "results" if given.record else pages
+        for folder in (pages, results):
+            folder.mkdir(parents=True, exist_ok=True)
         os.environ["MIA_RESULTS"] = str(results)
+        os.environ["MIA_CODE"] = f"{given.notebook} {code_hash(source)}"
         os.environ.setdefault(
             "OMP_NUM_THREADS", "1"
         )  # two threads are slower; an executor adds processes
@@ -361,13 +378,15 @@ def main(argv=None, notebooks=ROOT / "notebooks"):
             unfinished = BUILD / "runs" / f"{run_name}.ipynb"
             unfinished.parent.mkdir(parents=True, exist_ok=True)
             run_with_papermill(source, unfinished, values)
-            kept = results / f"{run_name}.ipynb"
+            kept = pages / f"{run_name}.ipynb"
             kept.write_text(tidy(unfinished.read_text(encoding="utf-8")), encoding="utf-8")
             unfinished.unlink()
             print(f"run: done, see {_shown(kept)}", flush=True)
     except Refused as refused:
         print(f"run: {given.notebook}: {refused}", file=sys.stderr)
         return 1
+    finally:
+        os.environ.pop("MIA_CODE", None)
     return 0
 
 

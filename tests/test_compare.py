@@ -139,7 +139,7 @@ class TestKnownTruth:
         rng = np.random.default_rng(11)
         member = np.arange(4000) < 2000
         scores = rng.normal(size=4000) + member
-        e = compare.balanced_accuracy(metrics.roc(scores, member), scores, member, rng=rng)
+        e = compare.accuracy_interval(metrics.roc(scores, member), scores, member, rng=rng)
         assert e.value == pytest.approx(stats.norm.cdf(0.5), abs=0.03)
         assert (e.high - e.low) / 3.92 == pytest.approx(np.sqrt(0.69 * 0.31 / 4000), rel=0.15)
 

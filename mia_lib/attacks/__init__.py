@@ -1,5 +1,5 @@
 """Attacks on single examples: signals in, one score per example out, larger means more likely a
-member.
+member. `CATALOGUE` lists every one of them, with its authors, its settings and what it needs.
 """
 
 from mia_lib.attacks.calibrated import (
@@ -8,11 +8,12 @@ from mia_lib.attacks.calibrated import (
     midpoint,
     reference_quantile,
 )
+from mia_lib.attacks.catalogue import CATALOGUE, Attack, named
 from mia_lib.attacks.gradient import gradient_attack, gradient_features
 from mia_lib.attacks.learned import label_network, per_class_networks
-from mia_lib.attacks.metric import (
-    balanced_accuracy,
+from mia_lib.attacks.metric_based import (
     correctness_accuracy,
+    decision_accuracy,
     log_probabilities,
     metric_attacks,
     metric_scores,
@@ -22,14 +23,17 @@ from mia_lib.attacks.perturbed import merlin
 from mia_lib.attacks.quantile import quantile_regression
 from mia_lib.attacks.rmia import rmia
 from mia_lib.attacks.tail import neighbours, outlier_tail
-from mia_lib.attacks.thresholds import best_threshold, class_thresholds, loss
+from mia_lib.attacks.thresholds import best_threshold, class_thresholds, correctness, loss
 
 __all__ = [
-    "balanced_accuracy",
+    "CATALOGUE",
+    "Attack",
     "best_threshold",
     "class_calibrated",
     "class_thresholds",
+    "correctness",
     "correctness_accuracy",
+    "decision_accuracy",
     "difficulty_calibration",
     "gradient_attack",
     "gradient_features",
@@ -40,6 +44,7 @@ __all__ = [
     "metric_attacks",
     "metric_scores",
     "midpoint",
+    "named",
     "neighbours",
     "outlier_tail",
     "per_class_networks",

@@ -9,8 +9,9 @@ attack=attacks.midpoint)`` scores all of them at once.
 import numpy as np
 
 from mia_lib import checks
-from mia_lib.attacks import inputs
-from mia_lib.attacks.thresholds import class_thresholds
+from mia_lib.attacks import shadow_models
+from mia_lib.attacks.metric_based import require_classes
+from mia_lib.attacks.thresholds import best_threshold, class_thresholds
 
 
 def midpoint(target, shadow, shadow_member):
@@ -50,13 +51,13 @@ def midpoint(target, shadow, shadow_member):
     >>> midpoint(np.array([2.5]), np.array([[3.0], [1.0]]), np.array([[True], [False]]))
     array([0.5])
     """
-    target, shadow, member = inputs.one_target(target, shadow, shadow_member, ("IN", "OUT"))
-    return target - sum(inputs.means(shadow, member)) / 2
+    target, shadow, member = shadow_models.one_target(target, shadow, shadow_member, ("IN", "OUT"))
+    return target - sum(shadow_models.means(shadow, member)) / 2
 
 
 def _midpoint_every_target(signals, member):
-    signals = inputs.one_query(signals)
-    return signals - sum(inputs.means_without_each(signals, member)) / 2
+    signals = shadow_models.one_query(signals)
+    return signals - sum(shadow_models.means_without_each(signals, member)) / 2
 
 
 midpoint.every_target = _midpoint_every_target
@@ -98,13 +99,13 @@ def difficulty_calibration(target, shadow, shadow_member):
     ...     np.array([[True], [False]]))
     array([1.5])
     """
-    target, shadow, member = inputs.one_target(target, shadow, shadow_member, ("OUT",))
-    return target - inputs.means(shadow, member)[1]
+    target, shadow, member = shadow_models.one_target(target, shadow, shadow_member, ("OUT",))
+    return target - shadow_models.means(shadow, member)[1]
 
 
 def _difficulty_every_target(signals, member):
-    signals = inputs.one_query(signals)
-    return signals - inputs.means_without_each(signals, member)[1]
+    signals = shadow_models.one_query(signals)
+    return signals - shadow_models.means_without_each(signals, member)[1]
 
 
 difficulty_calibration.every_target = _difficulty_every_target
@@ -147,16 +148,16 @@ def reference_quantile(target, shadow, shadow_member):
     >>> reference_quantile(np.array([2.0]), np.array([[3.0], [1.0]]), np.array([[False], [False]]))
     array([0.5])
     """
-    target, shadow, member = inputs.one_target(target, shadow, shadow_member, ("OUT",))
+    target, shadow, member = shadow_models.one_target(target, shadow, shadow_member, ("OUT",))
     below = ((shadow < target) & ~member).sum(axis=0)
     equal = ((shadow == target) & ~member).sum(axis=0)
     return (below + equal / 2) / (~member).sum(axis=0)
 
 
 def _quantile_every_target(signals, member):
-    signals = inputs.one_query(signals)
+    signals = shadow_models.one_query(signals)
     twice = np.empty(signals.shape)
-    for i, inside, outside in inputs.each_example(signals, member):
+    for i, inside, outside in shadow_models.each_example(signals, member):
         x, out = signals[:, i], signals[outside, i]
         ranked = np.sort(out)
         twice[:, i] = np.searchsorted(ranked, x, "left") + np.searchsorted(ranked, x, "right")
@@ -170,7 +171,7 @@ def _quantile_every_target(signals, member):
 reference_quantile.every_target = _quantile_every_target
 
 
-def class_calibrated(target, shadow, shadow_member, labels):
+def class_calibrated(target, shadow, shadow_member, labels, *, shadow_labels=None, fallback=False):
     """Signal minus the threshold of the example's class, found on shadow models.
 
     The attack of Song and Mittal 2021, with one threshold for each class, as a score that can be
@@ -188,6 +189,12 @@ def class_calibrated(target, shadow, shadow_member, labels):
         True where example i trained shadow model s.
     labels : array (n,)
         The class of each example, whole numbers from 0 on.
+    shadow_labels : array (m,), optional
+        Where the shadow models were asked about other examples than the target: their classes, the
+        shapes of `shadow` and `shadow_member` being (S, m). None: the same examples.
+    fallback : bool
+        Whether a class without members or without non-members among the shadow models takes the
+        threshold of all classes together, instead of being an error.
 
     Returns
     -------
@@ -198,8 +205,9 @@ def class_calibrated(target, shadow, shadow_member, labels):
     Raises
     ------
     ValueError
-        Wrong shapes, signals that are not finite, a class without members or without non-members
-        among the shadow models, a target that is among the shadow models.
+        Wrong shapes, signals that are not finite, a target that is among the shadow models. Without
+        `fallback` a class without members or without non-members among the shadow models, with it
+        shadow models that have members alone or non-members alone.
 
     Notes
     -----
@@ -212,19 +220,23 @@ def class_calibrated(target, shadow, shadow_member, labels):
     ...     [0, 1]).round(3)
     array([-0.2,  0.3])
     """
-    target, shadow, member = inputs.one_target(target, shadow, shadow_member, ())
+    if shadow_labels is None:
+        target, shadow, member = shadow_models.one_target(target, shadow, shadow_member, ())
+        shadow_labels = labels
+    target = checks.real_array("target", target, 1)
     labels = checks.labels("labels", labels, len(target))
-    return target - _of_each(
-        class_thresholds(shadow.ravel(), np.tile(labels, len(shadow)), member.ravel()), labels
-    )
+    shadow = checks.real_array("shadow", shadow, 2)
+    shadow_labels = checks.labels("shadow_labels", shadow_labels, shadow.shape[1])
+    member = checks.boolean_array("shadow_member", shadow_member, shape=shadow.shape)
+    known = shadow.ravel(), np.tile(shadow_labels, len(shadow)), member.ravel()
+    return target - _thresholds(*known, labels, fallback)
 
 
-def _class_every_target(signals, member, labels):
-    signals = inputs.one_query(signals)
+def _class_every_target(signals, member, labels, *, fallback=False):
+    signals = shadow_models.one_query(signals)
     labels = checks.labels("labels", labels, signals.shape[1])
     thresholds = [
-        _of_each(class_thresholds(values, labels, who), labels)
-        for values, who in zip(signals, member)
+        _thresholds(values, labels, who, labels, fallback) for values, who in zip(signals, member)
     ]
     return signals - np.roll(thresholds, -1, axis=0)
 
@@ -232,7 +244,18 @@ def _class_every_target(signals, member, labels):
 class_calibrated.every_target = _class_every_target
 
 
-def _of_each(thresholds, labels):
-    table = np.zeros(max(thresholds) + 1)
-    table[list(thresholds)] = list(thresholds.values())
-    return table[labels]
+def _thresholds(score, labels, member, asked, fallback):
+    """The threshold of the class of each example that is asked about, found on the others."""
+    table = np.zeros(max(labels.max(), asked.max()) + 1)
+    known = np.ones(len(labels), dtype=bool)
+    if fallback:
+        table[:] = best_threshold(score, member)
+        inside = np.bincount(labels, member, len(table))
+        both = (0 < inside) & (inside < np.bincount(labels, minlength=len(table)))
+        known = both[labels]
+    else:
+        require_classes(asked, labels)
+    if known.any():
+        found = class_thresholds(score[known], labels[known], member[known])
+        table[list(found)] = list(found.values())
+    return table[asked]

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from mia_lib import checks, train
-from mia_lib.attacks.metric import require_classes
+from mia_lib.attacks.metric_based import require_classes
 
 
 def per_class_networks(

@@ -5,7 +5,7 @@ it?
 import numpy as np
 import torch
 
-from mia_lib import checks, model_checks
+from mia_lib import checks, model_checks, reseed
 
 RATE, BATCH = 0.01, 256  # of Adam, per step
 HELD_OUT, EVERY = (
@@ -122,6 +122,7 @@ def _predicted(signals, known, features, scored, level, hidden, steps, rng):
         torch.from_numpy(scaled.astype(np.float32)),
         torch.from_numpy(features.astype(np.float32)),
     )
+    rng = reseed.generator(rng)  # who teaches is drawn already
     layers = _layers(n_models, [width, hidden, 1] if hidden else [width, 1], start, rng)
 
     def pinball(picked):

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.metrics import pairwise_distances_chunked
 
 from mia_lib import checks
-from mia_lib.attacks import inputs
+from mia_lib.attacks import shadow_models
 
 TAIL = 0.1  # share of the OUT models that the tail is fitted to
 
@@ -106,7 +106,7 @@ def outlier_tail(target, shadow, shadow_member, *, vulnerable=None):
     >>> outlier_tail(np.array([1.5]), out, np.zeros((4, 1), bool)).round(3)
     array([0.693])
     """
-    target, shadow, member = inputs.one_target(target, shadow, shadow_member, ("OUT",))
+    target, shadow, member = shadow_models.one_target(target, shadow, shadow_member, ("OUT",))
     _three_out("shadow_member", (~member).sum(axis=0))
     vulnerable = _chosen(vulnerable, len(target))
     scores = np.zeros(len(target))
@@ -118,11 +118,11 @@ def outlier_tail(target, shadow, shadow_member, *, vulnerable=None):
 
 
 def _every_target(signals, member, vulnerable=None):
-    signals = inputs.one_query(signals)
+    signals = shadow_models.one_query(signals)
     _three_out("member", (~member).sum(axis=0) - 1)
     vulnerable = _chosen(vulnerable, signals.shape[1])
     scores = np.zeros(signals.shape)
-    for i, inside, outside in inputs.each_example(signals, member):
+    for i, inside, outside in shadow_models.each_example(signals, member):
         if not vulnerable[i]:
             continue
         out = signals[outside, i]

@@ -40,6 +40,46 @@ def loss(logits, labels):
     return -signals.cross_entropy(logits, labels)
 
 
+def correctness(logits, labels):
+    """Score of the attack that sees the predicted class alone: 1 where it is right, else 0.
+
+    Who calls the examples that are classified right members has the gap between training and test
+    accuracy as advantage (Song and Mittal, eq. 5).
+
+    Parameters
+    ----------
+    logits : array (..., n, K)
+        Outputs before the softmax, or log-probabilities. Of equal ones the first counts as the
+        prediction.
+    labels : array (n,)
+        The right class of each example, 0 ... K - 1.
+
+    Returns
+    -------
+    float64 array (..., n)
+        0 or 1. Larger means more likely a member.
+
+    Raises
+    ------
+    ValueError
+        NaN, fewer than two classes, labels that do not fit.
+
+    Notes
+    -----
+    Taught in book/metric_attacks.ipynb.
+
+    Examples
+    --------
+    >>> correctness([[1.0, 0.0], [0.0, 2.0]], [0, 0])
+    array([1., 0.])
+    """
+    logits = checks.real_array("logits", logits, finite=False, dtype=None)
+    if logits.ndim < 2 or logits.shape[-1] < 2:
+        checks.fail("logits", f"shape {logits.shape}", "shape (..., n, K) with K >= 2 classes")
+    labels = checks.labels("labels", labels, logits.shape[-2], n_classes=logits.shape[-1])
+    return (logits.argmax(axis=-1) == labels).astype(np.float64)
+
+
 def class_thresholds(score, labels, member):
     """For each class, the threshold that best tells members from non-members of that class.
 

@@ -2,15 +2,13 @@
 
 import numpy as np
 
-from mia_lib import bayes, checks, lira, metrics, risk_score, signals, two_sample
-from mia_lib.audit import blind
+from mia_lib import attacks, bayes, checks, metrics, risk_score, signals, two_sample
+from mia_lib.audit import blind, methods
 from mia_lib.audit.files import describe
-from mia_lib.audit.methods import METHODS, lira_options
 from mia_lib.audit.observations import ASSIGNMENTS, Observations, finite_rows
-from mia_lib.audit.report import Report
+from mia_lib.audit.report import FPRS, Report
 from mia_lib.audit.view import View
 
-FPRS = (0.1, 0.01, 0.001)
 BINS = 20  # equal in members' and non-members' pooled order, fixed before the scores are seen
 TOP = 10  # most exposed records
 SLICE = 20  # members, and non-members, without which a slice has no figures
@@ -127,7 +125,7 @@ def permits(observations):
     view.read()
     if observations.features is not None:
         finite_rows("features", observations.features)
-    return [(method.name, method.lacks(view)) for method in METHODS]
+    return [(method.name, methods.lacks(method, view)) for method in methods.METHODS]
 
 
 def _left_out(o):
@@ -150,12 +148,12 @@ def _three(estimate):
 def _attacks(view, member, delta, rng):
     """Scores by name, strongest adversary first, and a line for every attack."""
     scores, lines = {}, []
-    for method in METHODS:
-        lacks = method.lacks(view)
+    for method in methods.METHODS:
+        lacks = methods.lacks(method, view)
         line = {"name": method.name, "adversary": method.adversary, "lacks": lacks}
         if lacks is None:
             scores[method.name] = checks.real_array(
-                f"score of {method.name}", method.score(view, rng), 1
+                f"score of {method.name}", methods.score(method, view, rng), 1
             )
             curve = metrics.roc(scores[method.name], member)
             line["auc"] = _three(curve.auc_interval(delta))
@@ -322,11 +320,11 @@ def _resolution(member, view, delta):
         inside = [metrics.n_members_needed(times * fpr, fpr, delta) for times in TIMES]
         lines.append([fpr, int(member.size - n_in), *outside, n_in, *inside])
     if view.same_records and min(view.counts) >= 2:
-        n_models = 4
+        n_models, online = 4, attacks.named("LiRA, online")
         while n_models <= 2 * min(view.counts):
             signal, mask = view.fewer_models(n_models)
             curve = metrics.roc(
-                lira.online(view.all_phi, signal, mask, **lira_options(n_models)), member
+                online.one_target(view.all_phi, signal, mask, **online.options), member
             )
             fewer.append(
                 [n_models, _three(curve.auc_interval(delta)), _three(curve.tpr_at(FPRS[0], delta))]
@@ -368,7 +366,7 @@ def _slices(score, o, delta):
             curve = metrics.roc(score[inside], member)
             line["auc"], line["tpr"] = (
                 _three(curve.auc_interval(delta)),
-                _three(curve.tpr_at(0.1, delta)),
+                _three(curve.tpr_at(FPRS[0], delta)),
             )
         lines.append(line)
     return lines

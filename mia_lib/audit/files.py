@@ -226,12 +226,9 @@ def _log(name, array):
     flat, out = array.reshape(-1, array.shape[-1]), logs.reshape(-1, array.shape[-1])
     for start in range(0, len(flat), 1 << 16):
         rows = np.asarray(flat[start : start + (1 << 16)], dtype=np.float64)
-        if not (rows >= 0).all() or (np.abs(rows.sum(axis=1) - 1) > 1e-3).any():
-            checks.fail(
-                name,
-                "rows that are negative or do not sum to 1",
-                "probabilities; outputs before the softmax are logits",
-            )
+        checks.distributions(
+            name, rows, expected="probabilities; logits are outputs before the softmax"
+        )
         with np.errstate(divide="ignore"):
             out[start : start + (1 << 16)] = np.log(rows)
     return logs

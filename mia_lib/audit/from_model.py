@@ -69,8 +69,8 @@ def observe(
     >>> from sklearn.linear_model import LogisticRegression
     >>> rng = np.random.default_rng(0)
     >>> x, y, member = rng.normal(size=(80, 3)), np.arange(80) % 2, np.arange(80) < 40
-    >>> seen = observe(LogisticRegression().fit(x[:40], y[:40]), x, y, member, lambda x,
-    ...     y: LogisticRegression().fit(x, y), 4)
+    >>> seen = observe(LogisticRegression().fit(x[:40], y[:40]), x, y, member,
+    ...     fit=lambda x, y: LogisticRegression().fit(x, y), n_shadow=4)
     >>> seen.shadow_logits.shape
     (4, 80, 2)
     """

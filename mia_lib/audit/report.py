@@ -4,6 +4,10 @@ import html
 import json
 from dataclasses import dataclass
 
+from mia_lib import attacks
+
+FPRS = (0.1, 0.01, 0.001)  # at which true-positive rates are read off; slices at the first
+
 STYLE = """
 :root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --line: #c9d1d9; --head: #f3f5f7; }
 @media (prefers-color-scheme: dark) { :root { --text: #e6e9ee; --back: #14181d; --line: #3a424c; --head: #20262d; } }
@@ -104,7 +108,7 @@ def sections(c):
             blind if len(blind) > 1 else "Nothing to compare was given.",
         ],
     )
-    rates = [_rate(fpr) for fpr in (0.1, 0.01, 0.001)]
+    rates = [_rate(fpr) for fpr in FPRS]
     rows, absent = (
         [["attack", "AUC", "balanced accuracy", *(f"TPR at FPR {rate}" for rate in rates)]],
         [],
@@ -215,14 +219,16 @@ def sections(c):
         "How many more records it would take",
         ["Non-members and members that a claim about a false-positive rate needs.", needed],
     )
-    fewer = [["shadow models", "AUC", "TPR at FPR 10 %"]]
+    fewer = [["shadow models", "AUC", f"TPR at FPR {_rate(FPRS[0])}"]]
     fewer += [
         [f"{n}", _estimate(auc), _estimate(tpr, "{:.1%}")]
         for n, auc, tpr in c["resolution"]["fewer"]
     ]
+    switch = attacks.named("LiRA, online").options["per_example_from"]
     more = (
-        f"With {shadows} the Gaussians share one spread; from 64 on each record gets its own. "
-        if 0 < shadows < 64
+        f"With {shadows} the Gaussians share one spread; "
+        f"from {switch} on each record gets its own. "
+        if 0 < shadows < switch
         else ""
     )
     yield (
@@ -236,7 +242,7 @@ def sections(c):
         if len(fewer) > 1
         else ["None was given with and without each record."],
     )
-    rows = [["by", "value", "members", "non-members", "AUC", "TPR at FPR 10 %"]]
+    rows = [["by", "value", "members", "non-members", "AUC", f"TPR at FPR {_rate(FPRS[0])}"]]
     for line in c["slices"]:
         figures = (
             ["too few", ""]

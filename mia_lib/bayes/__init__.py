@@ -4,13 +4,7 @@ generalized metrics.
 Taught in book/bayes.ipynb and book/generalized_metrics.ipynb.
 """
 
-from mia_lib.bayes.ceilings import (
-    dp_advantage_ceiling,
-    dp_ceiling,
-    dp_epsilon,
-    epsilon_lower_bound,
-    epsilon_lower_bound_one_run,
-)
+from mia_lib.bayes.ceilings import dp_advantage_ceiling, dp_ceiling, dp_epsilon
 from mia_lib.bayes.certificate import (
     Certificate,
     certificate,
@@ -18,6 +12,7 @@ from mia_lib.bayes.certificate import (
     membership_privacy,
     most_exposed,
 )
+from mia_lib.bayes.epsilon_bounds import epsilon_lower_bound, epsilon_lower_bound_one_run
 from mia_lib.bayes.estimators import (
     permutation_p_value,
     permuted_advantages,
@@ -31,7 +26,7 @@ from mia_lib.bayes.individual import (
     generalized_risk,
     generalized_risk_interval,
 )
-from mia_lib.bayes.kernel import KernelDensity
+from mia_lib.bayes.kernel_density import KernelDensity
 from mia_lib.bayes.threshold import threshold_advantage
 
 __all__ = [

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mia_lib import checks, intervals
-from mia_lib.bayes import cells
-from mia_lib.bayes import signal as common
+from mia_lib.bayes import cells, risk, samples
 from mia_lib.bayes.estimators import permutation_p_value, sign_split_advantage
 from mia_lib.bayes.histogram import Histogram
 from mia_lib.bayes.threshold import threshold_advantage
@@ -58,16 +57,14 @@ def membership_privacy(query, delta=0.05):
     each = max(checks.delta(delta) / min(query.n_cells, 10**300), 1e-300)
     p = query.prior
     value = np.abs(
-        common.risk(
-            query.member_count / query.n_member, query.nonmember_count / query.n_nonmember, p
-        )
+        risk.risk(query.member_count / query.n_member, query.nonmember_count / query.n_nonmember, p)
     ).max()
     box = (
         *intervals.clopper_pearson(query.member_count, query.n_member, each / 2),
         *intervals.clopper_pearson(query.nonmember_count, query.n_nonmember, each / 2),
     )
-    low, high = common.risk_bounds(*box, p)
-    least = max(np.maximum(low, -high).max(), common.trivial_advantage(p))
+    low, high = risk.risk_bounds(*box, p)
+    least = max(np.maximum(low, -high).max(), risk.trivial_advantage(p))
     most = np.maximum(-low, high).max() if query.member_count.size == query.n_cells else 1.0
     return Estimate(float(value), float(least), float(most))
 
@@ -160,7 +157,7 @@ def certificate(
     0.241 [0.190, 0.284] 0.001 0.257 [0.221, 0.284]
     """
     rng = checks.generator(rng)
-    groups = common.two_groups(member_signal, nonmember_signal)
+    groups = samples.two_groups(member_signal, nonmember_signal)
     dimension = groups[0].shape[1]
     ordered = groups if dimension == 1 else None  # what a threshold can be laid on
     if not isinstance(bins, (list, tuple)) and np.ndim(bins) == 0:
@@ -180,7 +177,7 @@ def certificate(
         sign_split_advantage(*groups, prior, bins, delta, rng),
         permutation_p_value(*groups, 0.5, bins=bins, n_permutations=n_permutations, rng=rng),
         membership_privacy(query, delta),
-        common.trivial_advantage(query.prior),
+        risk.trivial_advantage(query.prior),
         None if ordered is None else threshold_advantage(*ordered, prior, delta),
     )
 

@@ -6,14 +6,12 @@ Taught in book/bayes.ipynb.
 
 import numpy as np
 
-from mia_lib import checks
-from mia_lib.bayes import signal as common
+from mia_lib import checks, metrics
+from mia_lib.bayes import samples
 from mia_lib.bayes.generalized import fitted_posterior, generalized_advantage
 from mia_lib.bayes.histogram import Histogram, bin_edges
 from mia_lib.intervals import Estimate
-from mia_lib.metrics.family import Metric
 
-ADVANTAGE = Metric(0, 1, -1, -1, 1, 0, 1, 1, 1, 1)  # 2 ACC - 1
 DRAWS = 1 << 21  # permuted counts held at a time
 
 
@@ -60,7 +58,7 @@ def split_advantage(member_signal, nonmember_signal, prior=0.5, bins=100, delta=
     0.244 [0.183, 0.304]
     """
     p, delta, rng = checks.prior(prior), checks.delta(delta), checks.generator(rng)
-    groups = common.two_groups(member_signal, nonmember_signal, least=3)
+    groups = samples.two_groups(member_signal, nonmember_signal, least=3)
     edges = bin_edges(np.concatenate(groups), bins)
     halves = [np.array_split(rng.permutation(group), 2) for group in groups]
     fitted = Histogram(halves[0][0], halves[1][0], p, edges)
@@ -116,7 +114,7 @@ def sign_split_advantage(
     0.060 [-0.084, 0.292]
     """
     return generalized_advantage(
-        ADVANTAGE, member_signal, nonmember_signal, prior, bins, delta, rng
+        metrics.advantage(), member_signal, nonmember_signal, prior, bins, delta, rng
     )
 
 

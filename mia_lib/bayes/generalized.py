@@ -7,7 +7,7 @@ Taught in book/generalized_metrics.ipynb.
 import numpy as np
 
 from mia_lib import checks, intervals
-from mia_lib.bayes import signal as common
+from mia_lib.bayes import samples
 from mia_lib.bayes.histogram import Histogram
 from mia_lib.bayes.individual import check_metric
 from mia_lib.intervals import Estimate
@@ -153,7 +153,7 @@ def generalized_advantage(
     p, delta, rng = checks.prior(prior), checks.delta(delta), checks.generator(rng)
     threshold = metric.threshold()
     parts = 3 if threshold is None else 2
-    member, nonmember = common.two_groups(member_signal, nonmember_signal, least=parts + 1)
+    member, nonmember = samples.two_groups(member_signal, nonmember_signal, least=parts + 1)
     least, most = _range(metric, p)
     query = Histogram(member, nonmember, p, bins)
     member, nonmember = (
@@ -232,7 +232,7 @@ def heuristic_advantage(metric, member_score, nonmember_score, *, prior=0.5):
     """
     check_metric(metric)
     p = checks.prior(prior)
-    groups = common.two_groups(
+    groups = samples.two_groups(
         checks.real_array("member_score", member_score, ndim=1),
         checks.real_array("nonmember_score", nonmember_score, ndim=1),
     )

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from mia_lib import checks, intervals
-from mia_lib.bayes import signal as common
+from mia_lib.bayes import risk, samples
 from mia_lib.intervals import Estimate
 
 
@@ -128,7 +128,7 @@ class Histogram:
     """
 
     def __init__(self, member_signal, nonmember_signal, prior=0.5, bins=100):
-        member, nonmember = common.two_groups(member_signal, nonmember_signal)
+        member, nonmember = samples.two_groups(member_signal, nonmember_signal)
         self.prior = checks.prior(prior)
         self.n_member, self.n_nonmember = len(member), len(nonmember)
         pooled = np.concatenate([member, nonmember])
@@ -177,7 +177,7 @@ class Histogram:
         >>> Histogram([0.0, 1.0], [0.0, 2.0], bins=2).cells([0.5, 1.5, 3.0])
         array([ 0,  1, -1])
         """
-        signal = common.queries(signal, len(self.edges))
+        signal = samples.queries(signal, len(self.edges))
         cell = np.zeros(len(signal), dtype=np.int64)
         for axis, (edge, keys) in enumerate(zip(self.edges, self._keys)):
             position = _positions(signal[:, axis], edge)
@@ -274,7 +274,7 @@ class Histogram:
         >>> Histogram([0.0, 0.1, 1.0], [0.0, 0.9, 1.0], bins=2).risk([0.2, 0.8])
         array([ 0.33333333, -0.33333333])
         """
-        return common.risk(*self.likelihoods(signal), self.prior)
+        return risk.risk(*self.likelihoods(signal), self.prior)
 
     def risk_interval(self, signal, delta=0.05):
         """Interval of f_p at each signal.
@@ -307,7 +307,7 @@ class Histogram:
         >>> Histogram([0.0, 1.0], [0.0, 1.0], bins=2).risk_interval([5.0])
         (array([-1.]), array([1.]))
         """
-        return common.risk_bounds(*self.likelihood_box(signal, delta), self.prior)
+        return risk.risk_bounds(*self.likelihood_box(signal, delta), self.prior)
 
     def advantage(self, delta=0.05):
         """W_N, and limits of the binned query's optimal advantage.
@@ -361,7 +361,7 @@ class Histogram:
         v = p**2 / self.n_member + (1 - p) ** 2 / self.n_nonmember
         # From 1 / v cells on the bias bound exceeds 1, and k itself may exceed the largest float.
         bias = math.sqrt((self.n_cells - 1) * v) if self.n_cells < 1 + 1 / v else 1.0
-        least = common.trivial_advantage(p)
+        least = risk.trivial_advantage(p)
         value = min(max(float(value), least), 1.0)
         return Estimate(value, max(value - t - bias, least), min(value + t, 1.0))
 

@@ -6,7 +6,7 @@ Taught in book/generalized_metrics.ipynb.
 import numpy as np
 
 from mia_lib import checks
-from mia_lib.bayes import signal as common
+from mia_lib.bayes import samples
 from mia_lib.intervals import Estimate
 from mia_lib.metrics.family import Metric
 
@@ -186,7 +186,7 @@ def average_risk_interval(metric, query, member_signal, nonmember_signal, thresh
     >>> print(average_risk_interval(metrics.accuracy(), Histogram(x, y, bins=10), x, y, 0.5))
     0.683 [0.601, 0.748]
     """
-    member, nonmember = common.two_groups(member_signal, nonmember_signal, least=1)
+    member, nonmember = samples.two_groups(member_signal, nonmember_signal, least=1)
     totals = np.zeros(3)
     p = query.prior
     for name, group, weight in (

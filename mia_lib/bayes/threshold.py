@@ -7,7 +7,7 @@ import numpy as np
 from scipy import optimize
 
 from mia_lib import checks, intervals
-from mia_lib.bayes import signal as common
+from mia_lib.bayes import risk, samples
 from mia_lib.intervals import Estimate
 
 CELLS = 4000  # in which one of two deviations is rounded up; more would narrow the limit by < 0.1 %
@@ -62,7 +62,7 @@ def threshold_advantage(member_signal, nonmember_signal, prior=0.5, delta=0.05):
     >>> print(found, found == threshold_advantage(np.exp(inside), np.exp(outside)))
     0.251 [0.200, 0.290] True
     """
-    member, nonmember = common.two_groups(member_signal, nonmember_signal)
+    member, nonmember = samples.two_groups(member_signal, nonmember_signal)
     p, delta = checks.prior(prior), checks.delta(delta)
     if member.shape[1] != 1:
         checks.fail("member_signal", f"{member.shape[1]} columns", "one number for each example")
@@ -71,7 +71,7 @@ def threshold_advantage(member_signal, nonmember_signal, prior=0.5, delta=0.05):
         np.searchsorted(np.sort(group[:, 0]), values, side="right") / len(group)
         for group in (member, nonmember)
     ]
-    least = common.trivial_advantage(p)
+    least = risk.trivial_advantage(p)
     gain = np.abs(2 * p - 1 + 2 * ((1 - p) * below[1] - p * below[0])).max()
     value = min(max(float(gain), least), 1.0)
     chosen = _largest_gap(

@@ -10,7 +10,6 @@ import os
 import re
 import stat
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from contextlib import closing
@@ -20,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pooch
 
-from mia_lib import progress
+from mia_lib import disk, progress
 
 # What a damaged archive, image or array file makes its reader raise.
 BROKEN = (
@@ -87,10 +86,7 @@ def digest(path, algorithm):
         state = hashlib.sha1(b"blob %d\0" % path.stat().st_size)
     else:
         state = hashlib.new(algorithm)
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            state.update(block)
-    return state.hexdigest()
+    return disk.hash_file(path, state)
 
 
 class _Transfer:
@@ -255,21 +251,3 @@ def read_npz(path, names, content=None):
         raise DataError(
             f"{path} cannot be read ({error}), expected plain arrays {wanted} in .npz format", path
         ) from error
-
-
-def write_npz(path, arrays):
-    """Write an .npz file so that a reader sees either all of it or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes a private file; a cache is as readable as the user's other files.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(part, 0o666 & ~umask)
-        os.replace(part, path)
-    finally:
-        Path(part).unlink(missing_ok=True)

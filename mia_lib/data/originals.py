@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mia_lib import disk
 from mia_lib.data import files, parsers
 from mia_lib.data.files import DataError, Source
 
@@ -257,7 +258,7 @@ def arrays(name):
         else:
             out = ORIGINALS[name].parse(downloads)
             check(name, out, f"the files of {name} in {downloads}")
-        files.write_npz(cached, out)
+        disk.write_npz(cached, out, shared=True)
     except (DataError, OSError) as error:
         raise DataError(
             f"{name}: {error}. Or put the arrays by hand at {cached}: {describe(name)}"

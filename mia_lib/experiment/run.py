@@ -266,17 +266,16 @@ class Run:
         """
         parameters = self.parameters
         on_gpu = parameters.get("device") == "cuda"
-        self.written = results.write(
+        provenance = results.Provenance(
             self.notebook,
             data or parameters["dataset"],
             parameters["scale"],
             parameters,
             parameters["seed"],
-            rows,
-            time.monotonic() - self._started,
             device=torch.cuda.get_device_name() if on_gpu else "cpu",
             data_hash=results.hash_arrays(*arrays) if arrays else None,
         )
+        self.written = results.write(provenance, rows, time.monotonic() - self._started)
         print(f"{len(rows)} rows in {self.written.name}")
         table = results.table(results.read(self.written))
         return table[["id", "what", "paper", "where", "ours"]]

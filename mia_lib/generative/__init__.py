@@ -5,13 +5,13 @@ Taught in book/generative.ipynb.
 """
 
 from mia_lib.generative.density import domias
-from mia_lib.generative.dp import dp_cgan
+from mia_lib.generative.dp import DpCganRecipe, dp_cgan
 from mia_lib.generative.embedding import classifier_embedding
 from mia_lib.generative.gan import Gan
-from mia_lib.generative.js import js_gan
+from mia_lib.generative.js import JsGanRecipe, js_gan
 from mia_lib.generative.nearest import ball_radius, monte_carlo, nearest_distance, nearest_distances
 from mia_lib.generative.networks import NETWORKS, Networks, dense
-from mia_lib.generative.privgan import priv_gan
+from mia_lib.generative.privgan import PrivGanRecipe, priv_gan
 from mia_lib.generative.queries import (
     all_scores,
     discriminator_score,
@@ -19,15 +19,21 @@ from mia_lib.generative.queries import (
     max_score,
     mean_score,
 )
+from mia_lib.generative.recipe import GanRecipe
 from mia_lib.generative.reconstruction import reconstruction
 from mia_lib.generative.training import REVISION
-from mia_lib.generative.wasserstein import gradient_penalty, wgan_gp
+from mia_lib.generative.wasserstein import WganGpRecipe, gradient_penalty, wgan_gp
 
 __all__ = [
     "NETWORKS",
     "REVISION",
+    "DpCganRecipe",
     "Gan",
+    "GanRecipe",
+    "JsGanRecipe",
     "Networks",
+    "PrivGanRecipe",
+    "WganGpRecipe",
     "all_scores",
     "ball_radius",
     "classifier_embedding",

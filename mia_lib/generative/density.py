@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.decomposition import PCA
 
 from mia_lib import checks
-from mia_lib.generative import inputs
+from mia_lib.generative import feature_rows
 
 
 def domias(synthetic, reference, x, *, method="kernel", components=10, embedding=None):
@@ -59,9 +59,9 @@ def domias(synthetic, reference, x, *, method="kernel", components=10, embedding
     """
     checks.choice("method", method, ("kernel", "gaussian"))
     components = checks.integer("components", components, 1)
-    examples = inputs.rows("x", x, embedding, like=("synthetic", synthetic))
-    reference = inputs.rows("reference", reference, embedding, like=("synthetic", synthetic))
-    synthetic = inputs.rows("synthetic", synthetic, embedding)
+    examples = feature_rows.rows("x", x, embedding, like=("synthetic", synthetic))
+    reference = feature_rows.rows("reference", reference, embedding, like=("synthetic", synthetic))
+    synthetic = feature_rows.rows("synthetic", synthetic, embedding)
     components = min(components, examples.shape[1])
     for name, group in (("synthetic", synthetic), ("reference", reference)):
         if len(group) < components + 2:

@@ -4,53 +4,26 @@ differential privacy.
 Taught in book/generative.ipynb.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from mia_lib import checks, results, train
+from mia_lib import checks, disk, train
 from mia_lib.generative.js import cross_entropy
 from mia_lib.generative.networks import Discriminator, Generator
-from mia_lib.generative.training import Run, common, descend, steps
+from mia_lib.generative.recipe import GanRecipe, check_real_label
+from mia_lib.generative.training import Run, descend, steps
 
 
-def dp_cgan(
-    x,
-    labels,
-    *,
-    networks="digits",
-    n_classes=None,
-    epochs=100,
-    batch_size=64,
-    learning_rate=2e-4,
-    betas=(0.5, 0.999),
-    noise_multiplier=5.1,
-    max_norm=1.1,
-    delta=1e-5,
-    real_label=1.0,
-    checkpoints=None,
-    folder=None,
-    rng=None,
-    device="cpu",
-):
-    """Train a DP-cGAN.
+@dataclass(frozen=True, kw_only=True)
+class DpCganRecipe(GanRecipe):
+    """How a DP-cGAN is trained.
 
     Parameters
     ----------
-    x : (n, ...) array
-        The members, in [0, 1].
-    labels : (n,) array of int
-        Their classes, 0 ... K - 1.
-    networks : str or Networks
-        As for `js_gan`; without normalisation over a batch, which has no gradient of one record.
     n_classes : int, optional
         K. Default: the largest label and one, which the guarantee then takes to be public.
-    epochs : int
-        Each has as many steps as x fills batches, at least one.
-    batch_size : int
-        B, from 1 to n: real records a step on average (each is drawn by itself with probability
-        B/n), and generated ones.
-    learning_rate, betas
-        Of both Adams.
     noise_multiplier : float
         sigma, at least 0: the noise on the sum of the clipped gradients has standard deviation
         sigma x max_norm.
@@ -60,7 +33,51 @@ def dp_cgan(
         Of the differential privacy that `Gan.epsilon` is computed for.
     real_label : float
         In (0.5, 1].
-    checkpoints, folder, rng, device
+    **options
+        As for `GanRecipe`, with networks that do not normalise over a batch, which has no gradient
+        of one record, and in float32. batch_size is B, from 1 to n: real records a step on average
+        (each is drawn by itself with probability B/n), and generated ones.
+
+    Raises
+    ------
+    ValueError
+        For a choice outside its range.
+
+    Notes
+    -----
+    Taught in book/generative.ipynb.
+    """
+
+    n_classes: int | None = None
+    noise_multiplier: float = 5.1
+    max_norm: float = 1.1
+    delta: float = 1e-5
+    real_label: float = 1.0
+
+    NOT_STORED = (*GanRecipe.NOT_STORED, "n_classes", "delta")  # delta only reads off the guarantee
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.choice("precision", self.precision, ("float32",))
+        if self.n_classes is not None:
+            checks.integer("n_classes", self.n_classes, 1)
+        checks.number("noise_multiplier", self.noise_multiplier, 0)
+        checks.number("max_norm", self.max_norm, 0, open_low=True)
+        checks.delta(self.delta)
+        check_real_label(self.real_label)
+
+
+def dp_cgan(x, labels, recipe=DpCganRecipe(), *, checkpoints=None, folder=None, rng=None):
+    """Train a DP-cGAN.
+
+    Parameters
+    ----------
+    x : (n, ...) array
+        The members, in [0, 1].
+    labels : (n,) array of int
+        Their classes, 0 ... K - 1.
+    recipe : DpCganRecipe
+    checkpoints, folder, rng
         As for `js_gan`.
 
     Returns
@@ -88,42 +105,26 @@ def dp_cgan(
     --------
     >>> import numpy as np
     >>> x = np.random.default_rng(0).random((20, 8, 8))
-    >>> gan = dp_cgan(x, np.arange(20) % 2, epochs=2, batch_size=5)[2]
+    >>> gan = dp_cgan(x, np.arange(20) % 2, DpCganRecipe(epochs=2, batch_size=5))[2]
     >>> gan.generate(3, labels=[0, 1, 0]).shape, f"{gan.epsilon:.2f}"
     ((3, 8, 8), '0.60')
     """
     from opacus import GradSampleModule  # only here: every other GAN does without
     from opacus.optimizers import DPOptimizer
 
-    settings = common(batch_size, learning_rate, betas, "float32")
-    checks.number("noise_multiplier", noise_multiplier, 0)
-    checks.number("max_norm", max_norm, 0, open_low=True)
-    checks.delta(delta)
-    checks.number("real_label", real_label, 0.5, high=1, open_low=True)
     n = len(checks.real_array("x", x, dtype=None))
-    labels = checks.labels("labels", labels, n, n_classes=n_classes)
-    checks.integer("batch_size", batch_size, 1, high=n)
-    n_classes = (
-        int(labels.max()) + 1 if n_classes is None else checks.integer("n_classes", n_classes, 1)
-    )
-    settings |= {
-        "noise_multiplier": noise_multiplier,
-        "max_norm": max_norm,
-        "real_label": real_label,
-    }
-    settings["labels"] = results.hash_arrays(labels)
-    run = Run("DP-cGAN", x, networks, settings, folder, rng, device, n_classes)
+    labels = checks.labels("labels", labels, n, n_classes=recipe.n_classes)
+    batch_size = checks.integer("batch_size", recipe.batch_size, 1, high=n)
+    n_classes = int(labels.max()) + 1 if recipe.n_classes is None else recipe.n_classes
+    of_labels = {"labels": disk.hash_arrays(labels)}
+    run = Run("DP-cGAN", x, recipe, folder=folder, rng=rng, n_classes=n_classes, stored=of_labels)
     classes = torch.from_numpy(labels).to(run.device)
-    generator, of_generator = run.add(
-        "generator", lambda: Generator(run.of, n_classes), learning_rate, betas
-    )
-    discriminator, plain = run.add(
-        "discriminator", lambda: Discriminator(run.of, n_classes), learning_rate, betas
-    )
+    generator, of_generator = run.add("generator", lambda: Generator(run.of, n_classes))
+    discriminator, plain = run.add("discriminator", lambda: Discriminator(run.of, n_classes))
     of_discriminator = DPOptimizer(
         plain,
-        noise_multiplier=noise_multiplier,
-        max_grad_norm=max_norm,
+        noise_multiplier=recipe.noise_multiplier,
+        max_grad_norm=recipe.max_norm,
         expected_batch_size=batch_size,
         generator=run.draws,
     )
@@ -137,7 +138,7 @@ def dp_cgan(
             True
         )  # a full backward hook warns without
         target = torch.zeros(len(both), device=run.device)
-        target[: len(both) - batch_size] = real_label
+        target[: len(both) - batch_size] = recipe.real_label
         per_example.enable_hooks()
         logits = per_example(both, torch.cat([classes[drawn], asked]))[:, 0]
         judged = binary_cross_entropy_with_logits(logits, target, reduction="none")
@@ -152,10 +153,9 @@ def dp_cgan(
     n_steps = steps(n, batch_size)
 
     def spent(epoch):
-        return (
-            train.epsilon(noise_multiplier, batch_size / n, n_steps * epoch, delta=delta)
-            if epoch
-            else 0.0
-        )
+        if not epoch:
+            return 0.0
+        noise, rate = recipe.noise_multiplier, batch_size / n
+        return train.epsilon(noise, rate, n_steps * epoch, delta=recipe.delta)
 
-    return run.train(step, n_steps, epochs, checkpoints, epsilon=spent)
+    return run.train(step, n_steps, checkpoints, epsilon=spent)

@@ -44,7 +44,8 @@ class Gan:
     Examples
     --------
     >>> from mia_lib import generative
-    >>> gan = generative.js_gan(np.zeros((8, 8, 8)), epochs=1, batch_size=4)[1]
+    >>> recipe = generative.JsGanRecipe(epochs=1, batch_size=4)
+    >>> gan = generative.js_gan(np.zeros((8, 8, 8)), recipe)[1]
     >>> gan.generate(3).shape, gan.scores(np.zeros((5, 8, 8))).shape
     ((3, 8, 8), (5, 1))
     """
@@ -88,7 +89,8 @@ class Gan:
         Examples
         --------
         >>> from mia_lib import generative
-        >>> gan = generative.js_gan(np.zeros((8, 8, 8)), epochs=1, batch_size=4)[1]
+        >>> recipe = generative.JsGanRecipe(epochs=1, batch_size=4)
+        >>> gan = generative.js_gan(np.zeros((8, 8, 8)), recipe)[1]
         >>> w = torch.zeros(2, gan.latent, requires_grad=True)
         >>> gan.images(w).sum().backward(), w.grad.shape
         (None, torch.Size([2, 32]))
@@ -120,7 +122,8 @@ class Gan:
         Examples
         --------
         >>> from mia_lib import generative
-        >>> gan = generative.js_gan(np.zeros((8, 8, 8)), epochs=1, batch_size=4)[1]
+        >>> recipe = generative.JsGanRecipe(epochs=1, batch_size=4)
+        >>> gan = generative.js_gan(np.zeros((8, 8, 8)), recipe)[1]
         >>> fake = gan.generate(100, np.random.default_rng(0))
         >>> fake.shape, bool(fake.min() >= 0), bool(fake.max() <= 1)
         ((100, 8, 8), True, True)
@@ -163,7 +166,8 @@ class Gan:
         Examples
         --------
         >>> from mia_lib import generative
-        >>> gan = generative.js_gan(np.zeros((8, 8, 8)), epochs=1, batch_size=4)[1]
+        >>> recipe = generative.JsGanRecipe(epochs=1, batch_size=4)
+        >>> gan = generative.js_gan(np.zeros((8, 8, 8)), recipe)[1]
         >>> gan.scores(np.full((2, 8, 8), 0.5)).shape
         (2, 1)
         """

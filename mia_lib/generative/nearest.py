@@ -13,7 +13,7 @@ from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
 
 from mia_lib import checks
-from mia_lib.generative import inputs
+from mia_lib.generative import feature_rows
 
 WORKING_MEMORY = 16  # MiB of distances at a time; a block needs a few times that
 # in radii: what is closer counts as being this close, so that a copy has a finite logarithm
@@ -58,8 +58,8 @@ def nearest_distances(synthetic, x, k=3, *, embedding=None):
     k = checks.integer("k", k, 1)
     if synthetic.ndim and len(synthetic) < k:
         checks.fail("synthetic", f"{len(synthetic)} examples", f"at least k = {k}")
-    examples = inputs.rows("x", x, embedding, like=("synthetic", synthetic))
-    synthetic = inputs.rows("synthetic", synthetic, embedding)
+    examples = feature_rows.rows("x", x, embedding, like=("synthetic", synthetic))
+    synthetic = feature_rows.rows("synthetic", synthetic, embedding)
     search = searcher(synthetic, examples, k)
     found = np.empty((len(examples), k))
     block = max(1, WORKING_MEMORY * 2**20 // (16 * k * examples.shape[1]))
@@ -156,8 +156,8 @@ def ball_radius(
             "percentile", percentile, 0, high=100, open_low=True, open_high=True
         )
         pairs = checks.integer("pairs", pairs, 1)
-        examples = inputs.rows("x", x, embedding, like=("synthetic", synthetic))
-        synthetic = inputs.rows("synthetic", synthetic, embedding)
+        examples = feature_rows.rows("x", x, embedding, like=("synthetic", synthetic))
+        synthetic = feature_rows.rows("synthetic", synthetic, embedding)
         radius = float(
             np.percentile(
                 _some_distances(examples, synthetic, pairs, checks.generator(rng)), percentile
@@ -215,10 +215,10 @@ def monte_carlo(synthetic, x, epsilon, *, weight="log", unit=None, embedding=Non
     epsilon = checks.number("epsilon", epsilon, 0, open_low=True)
     checks.choice("weight", weight, ("log", "count"))
     unit = epsilon if unit is None else checks.number("unit", unit, 0, open_low=True)
-    examples = inputs.rows("x", x, embedding, like=("synthetic", synthetic)).astype(
+    examples = feature_rows.rows("x", x, embedding, like=("synthetic", synthetic)).astype(
         np.float64, copy=False
     )
-    synthetic = inputs.rows("synthetic", synthetic, embedding).astype(np.float64, copy=False)
+    synthetic = feature_rows.rows("synthetic", synthetic, embedding).astype(np.float64, copy=False)
 
     def summed(distance, start):
         inside = distance <= epsilon

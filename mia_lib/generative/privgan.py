@@ -4,51 +4,26 @@ must not tell them apart.
 Taught in book/generative.ipynb.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch.nn.functional import cross_entropy as categorical
 
 from mia_lib import checks
 from mia_lib.generative.js import cross_entropy, discriminator_step
 from mia_lib.generative.networks import Discriminator, Generator
-from mia_lib.generative.training import Run, common, descend, steps
+from mia_lib.generative.recipe import GanRecipe, check_real_label
+from mia_lib.generative.training import Run, descend, steps
 
 
-def priv_gan(
-    x,
-    n_pairs=2,
-    *,
-    networks="digits",
-    epochs=100,
-    batch_size=64,
-    learning_rate=2e-4,
-    betas=(0.5, 0.999),
-    privacy=1.0,
-    real_label=0.95,
-    privacy_epochs=50,
-    privacy_delay=100,
-    checkpoints=None,
-    folder=None,
-    rng=None,
-    device="cpu",
-    precision="float32",
-):
-    """Train a privGAN.
+@dataclass(frozen=True, kw_only=True)
+class PrivGanRecipe(GanRecipe):
+    """How a privGAN is trained.
 
     Parameters
     ----------
-    x : (n, ...) array
-        The members, in [0, 1]. They are shuffled and cut into `n_pairs` slices of equal size, or
-        sizes that differ by one.
     n_pairs : int
-        K, from 2 to n. Pair j sees slice j alone.
-    networks : str or Networks
-        As for `js_gan`. The privacy discriminator has the discriminators' layers with K outputs.
-    epochs : int
-        Each has as many steps as the smallest slice fills batches, at least one.
-    batch_size : int
-        Real records a step and pair.
-    learning_rate, betas
-        Of every Adam.
+        K, at least 2. Pair j sees slice j alone.
     privacy : float
         lambda, at least 0: the weight of the privacy loss.
     real_label : float
@@ -59,7 +34,45 @@ def priv_gan(
     privacy_delay : int
         Second warm-up: the privacy discriminator learns from generated records from this epoch on,
         the first being 1.
-    checkpoints, folder, rng, device, precision
+    **options
+        As for `GanRecipe`. The privacy discriminator has the discriminators' layers with K outputs.
+        An epoch has as many steps as the smallest slice fills batches; a batch is one pair's.
+
+    Raises
+    ------
+    ValueError
+        For a choice outside its range, such as fewer than two pairs.
+
+    Notes
+    -----
+    Taught in book/generative.ipynb.
+    """
+
+    n_pairs: int = 2
+    privacy: float = 1.0
+    real_label: float = 0.95
+    privacy_epochs: int = 50
+    privacy_delay: int = 100
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.integer("n_pairs", self.n_pairs, 2)
+        checks.number("privacy", self.privacy, 0)
+        check_real_label(self.real_label)
+        checks.integer("privacy_epochs", self.privacy_epochs, 0)
+        checks.integer("privacy_delay", self.privacy_delay, 1)
+
+
+def priv_gan(x, recipe=PrivGanRecipe(), *, checkpoints=None, folder=None, rng=None):
+    """Train a privGAN.
+
+    Parameters
+    ----------
+    x : (n, ...) array
+        The members, in [0, 1]. They are shuffled and cut into as many slices as there are pairs, of
+        equal size or sizes that differ by one.
+    recipe : PrivGanRecipe
+    checkpoints, folder, rng
         As for `js_gan`.
 
     Returns
@@ -70,7 +83,7 @@ def priv_gan(
     Raises
     ------
     ValueError
-        As `js_gan`; for fewer than two pairs, and for more slices than records.
+        As `js_gan`; for more slices than records.
 
     Notes
     -----
@@ -84,23 +97,13 @@ def priv_gan(
     --------
     >>> import numpy as np
     >>> x = np.random.default_rng(0).random((20, 8, 8))
-    >>> gan = priv_gan(x, 2, epochs=2, batch_size=5, privacy_epochs=1, privacy_delay=2)[2]
+    >>> recipe = PrivGanRecipe(epochs=2, batch_size=5, privacy_epochs=1, privacy_delay=2)
+    >>> gan = priv_gan(x, recipe)[2]
     >>> gan.scores(x).shape, sorted(gan.losses)
     ((20, 2), ['discriminators', 'generators', 'privacy'])
     """
-    checks.integer("n_pairs", n_pairs, 2)
-    checks.number("privacy", privacy, 0)
-    checks.number("real_label", real_label, 0.5, high=1, open_low=True)
-    checks.integer("privacy_epochs", privacy_epochs, 0)
-    checks.integer("privacy_delay", privacy_delay, 1)
-    settings = common(batch_size, learning_rate, betas, precision) | {
-        "n_pairs": n_pairs,
-        "privacy": privacy,
-        "real_label": real_label,
-        "privacy_epochs": privacy_epochs,
-        "privacy_delay": privacy_delay,
-    }
-    run = Run("privGAN", x, networks, settings, folder, rng, device)
+    n_pairs, batch_size = recipe.n_pairs, recipe.batch_size
+    run = Run("privGAN", x, recipe, folder=folder, rng=rng)
     if n_pairs > len(run.x):
         checks.fail(
             "n_pairs",
@@ -110,19 +113,17 @@ def priv_gan(
     # Drawn before training, from the seed alone: a resumed run cuts the same slices.
     own = slices(len(run.x), n_pairs, run.draws)
     pairs = [
-        run.add(f"generator{j}", lambda: Generator(run.of), learning_rate, betas)
-        + run.add(f"discriminator{j}", lambda: Discriminator(run.of), learning_rate, betas)
+        run.add(f"generator{j}", lambda: Generator(run.of))
+        + run.add(f"discriminator{j}", lambda: Discriminator(run.of))
         for j in range(n_pairs)
     ]
-    spy, of_spy = run.add(
-        "privacy", lambda: Discriminator(run.of, n_outputs=n_pairs), learning_rate, betas
-    )
+    spy, of_spy = run.add("privacy", lambda: Discriminator(run.of, n_outputs=n_pairs))
 
     def learn_slices():
         of_record = torch.empty(len(run.x), dtype=torch.int64, device=run.device)
         for j, rows in enumerate(own):
             of_record[rows] = j
-        for _ in range(privacy_epochs):
+        for _ in range(recipe.privacy_epochs):
             order = torch.randperm(len(run.x), generator=run.draws, device=run.device)
             for rows in order.split(batch_size):
                 descend(of_spy, categorical(spy(run.x[rows]), of_record[rows]))
@@ -136,20 +137,21 @@ def priv_gan(
             judged = (
                 judged
                 + discriminator_step(
-                    discriminator, optimizer, real, fake.detach(), real_label
+                    discriminator, optimizer, real, fake.detach(), recipe.real_label
                 ).detach()
                 / n_pairs
             )
         origin = torch.arange(n_pairs, device=run.device).repeat_interleave(batch_size)
         told = categorical(spy(torch.cat(fakes).detach()), origin)
-        if epoch >= privacy_delay:
+        if epoch >= recipe.privacy_delay:
             descend(of_spy, told)
         frozen = [discriminator for _, _, discriminator, _ in pairs] + [spy]
         for network in frozen:
             network.requires_grad_(False)
         shift = torch.randint(1, n_pairs, (len(origin),), generator=run.draws, device=run.device)
         scores = [discriminator(fake)[:, 0] for (_, _, discriminator, _), fake in zip(pairs, fakes)]
-        loss = generators_loss(scores, spy(torch.cat(fakes)), (origin + shift) % n_pairs, privacy)
+        others = (origin + shift) % n_pairs
+        loss = generators_loss(scores, spy(torch.cat(fakes)), others, recipe.privacy)
         for _, optimizer, *_ in pairs:
             optimizer.zero_grad()
         loss.backward()
@@ -160,7 +162,7 @@ def priv_gan(
         return {"discriminators": judged, "privacy": told, "generators": loss}
 
     return run.train(
-        step, steps(len(run.x) // n_pairs, batch_size), epochs, checkpoints, prepare=learn_slices
+        step, steps(len(run.x) // n_pairs, batch_size), checkpoints, prepare=learn_slices
     )
 
 

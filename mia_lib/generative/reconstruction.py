@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from mia_lib import checks
-from mia_lib.generative import inputs
+from mia_lib.generative import feature_rows
 from mia_lib.generative.nearest import searcher
 
 
@@ -69,7 +69,8 @@ def reconstruction(
     --------
     >>> from mia_lib import generative
     >>> rng = np.random.default_rng(0)
-    >>> gan = generative.js_gan(np.zeros((8, 8, 8)), epochs=1, batch_size=4, rng=rng)[1]
+    >>> recipe = generative.JsGanRecipe(epochs=1, batch_size=4)
+    >>> gan = generative.js_gan(np.zeros((8, 8, 8)), recipe, rng=rng)[1]
     >>> bool((generative.reconstruction(gan, gan.generate(4, rng), rng=rng) > -0.05).all())
     True
     """
@@ -77,7 +78,7 @@ def reconstruction(
     candidates = checks.integer("candidates", candidates, restarts)
     checks.number("learning_rate", learning_rate, 0, open_low=True)
     batch, rng = checks.integer("batch", batch, 1), checks.generator(rng)
-    rows = inputs.rows("x", x)
+    rows = feature_rows.rows("x", x)
     if not gan.n_classes:
         groups = [(None, np.arange(len(rows)))]
     else:

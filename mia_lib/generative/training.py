@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from mia_lib import checks, models, progress, results
+from mia_lib import checks, clock, disk, models, progress, reseed
 from mia_lib.generative import gan as gans
-from mia_lib.generative.networks import NETWORKS, Networks
 
 SAVE_EVERY = 60  # seconds between two states on disk, checkpoints apart
 LATEST = "latest.npz"
@@ -38,42 +37,41 @@ class Run:
         What the GAN is called.
     x : (n, ...) array
         The members, in [0, 1].
-    networks : str or Networks
-    settings : dict
-        What else the result depends on, as JSON.
-    folder : path or None
-    rng : numpy.random.Generator or None
-    device : str
+    recipe : GanRecipe
+    folder : path, optional
+    rng : numpy.random.Generator, optional
     n_classes : int
         Of a conditional GAN.
+    stored : dict, optional
+        What the result depends on beside recipe, records and seed, as JSON.
     """
 
-    def __init__(self, kind, x, networks, settings, folder, rng, device, n_classes=0):
-        self.kind, self.settings, self.n_classes = kind, settings, n_classes
-        self.of = named(networks)
+    def __init__(self, kind, x, recipe, *, folder=None, rng=None, n_classes=0, stored=None):
+        self.kind, self.recipe, self.n_classes = kind, recipe, n_classes
+        self.stored, self.of = recipe.stored() | (stored or {}), recipe.made()
         x = gans.records("x", x, self.of.shape)
-        self.device = models.torch_device(device)
+        self.device = models.torch_device(recipe.device)
         self.folder = None if folder is None else Path(folder)
         if rng is None and self.folder is not None and (self.folder / "manifest.json").exists():
             self.seed = json.loads((self.folder / "manifest.json").read_text())["seed"]
         else:
-            self.seed = int(checks.generator(rng).integers(2**62))
-        self.data_hash = results.hash_arrays(x)
+            self.seed = reseed.seed(int(checks.generator(rng).integers(2**62)))
+        self.data_hash = disk.hash_arrays(x)
         self.x = torch.from_numpy(2 * x - 1).to(self.device)
         self.draws = torch.Generator(self.device).manual_seed(self.seed)
         self.made_by, self.networks, self.optimizers = {}, {}, {}
 
-    def add(self, name, network, learning_rate, betas):
+    def add(self, name, network):
         """Start a network and its Adam; the weights depend on the run's seed and the order of
         adding alone.
         """
         with torch.random.fork_rng(devices=[]):
             torch.random.default_generator.manual_seed(self.seed + 1 + len(self.networks))
             made = network().to(self.device)
-        made.bfloat16 = self.settings["precision"] == "bfloat16"
+        made.bfloat16 = self.recipe.precision == "bfloat16"
         self.networks[name], self.made_by[name] = made, network
         self.optimizers[name] = torch.optim.Adam(
-            made.parameters(), lr=learning_rate, betas=betas, fused=True
+            made.parameters(), lr=self.recipe.learning_rate, betas=self.recipe.betas, fused=True
         )
         return made, self.optimizers[name]
 
@@ -91,7 +89,7 @@ class Run:
         )
         return self.x[index if rows is None else rows[index]]
 
-    def train(self, step, n_steps, epochs, checkpoints, prepare=None, epsilon=None):
+    def train(self, step, n_steps, checkpoints, *, prepare=None, epsilon=None):
         """Run the epochs that are missing; a Gan for each checkpoint.
 
         Parameters
@@ -100,7 +98,6 @@ class Run:
             ``step(epoch)`` makes one step and returns its losses by name, as tensors.
         n_steps : int
             Steps an epoch.
-        epochs : int
         checkpoints : sequence of int or None
         prepare : callable, optional
             What comes before the first epoch.
@@ -111,7 +108,7 @@ class Run:
         -------
         dict of int to Gan
         """
-        epochs = checks.integer("epochs", epochs, 0)
+        epochs = self.recipe.epochs
         wanted = (
             [epochs]
             if checkpoints is None
@@ -122,6 +119,7 @@ class Run:
         self._open()
         kept, history = {}, {}
         done = self._resume(wanted, history)
+        self.elapsed = clock.stopwatch(torch.get_num_threads())
         if done is None:
             done = 0
             if prepare:
@@ -183,7 +181,7 @@ class Run:
         if self.folder is None:
             kept[epoch] = state
         else:
-            _write(self._file(epoch), state)
+            disk.write_npz(self._file(epoch), state)
 
     def _gan(self, epoch, kept, history, epsilon):
         if epoch in kept:
@@ -242,25 +240,11 @@ class Run:
             "data": self.data_hash,
             "device": self.device.type,
             "networks": [str(net) for net in self.networks.values()],
-            **self.settings,
+            **self.stored,
         }
-        manifest = json.loads(json.dumps(manifest))
-        path = self.folder / "manifest.json"
-        if path.exists():
-            there = json.loads(path.read_text())
-            for name in manifest.keys() | there.keys():
-                if manifest.get(name) != there.get(name):
-                    given = f"a {self.kind} with {name} {str(manifest.get(name))[:60]}"
-                    checks.fail(
-                        "folder",
-                        given,
-                        f"{str(there.get(name))[:60]}, as {self.folder} holds, or another folder",
-                    )
-            return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name("manifest.json.partial")
-        partial.write_text(json.dumps(manifest, indent=1))
-        os.replace(partial, path)
+        file = self.folder / "manifest.json"
+        if disk.begun(file, manifest, "folder") is None:
+            disk.write_json(file, manifest)
 
     def _save(self, epoch, history):
         state = {
@@ -277,8 +261,10 @@ class Run:
                 )
         state["draws"] = self.draws.get_state().numpy()
         state["epoch"] = np.array(epoch)
+        spent = np.nan if self.spent is None else self.spent + self.elapsed()
+        state["processor_seconds"] = np.array(spent)
         state.update({f"loss/{name}": np.array(values) for name, values in history.items()})
-        _write(self.folder / (LATEST if epoch >= self.reached else AGAIN), state)
+        disk.write_npz(self.folder / (LATEST if epoch >= self.reached else AGAIN), state)
         if epoch >= self.reached:
             (self.folder / AGAIN).unlink(missing_ok=True)
 
@@ -294,9 +280,15 @@ class Run:
         self.reached = max((int(state["epoch"]) for state in states), default=0)
         missing = [epoch for epoch in wanted if not self._file(epoch).exists()]
         states = [state for state in states if all(epoch > state["epoch"] for epoch in missing)]
+        self.spent = 0.0  # on the epochs that are gone on from
         if not states:
+            if self.folder is not None:
+                clock.made(self.folder)
             return None  # from the start: the same seed gives the same epochs again
         state = max(states, key=lambda state: state["epoch"])
+        spent = float(state.get("processor_seconds", np.nan))  # old versions have not stored it
+        self.spent = None if np.isnan(spent) else spent
+        clock.found(self.folder, self.spent)
         for name, network in self.networks.items():
             prefix = f"weight/{name}/"
             own = {
@@ -321,29 +313,6 @@ class Run:
         return int(state["epoch"])
 
 
-def named(networks):
-    """Networks by name, or as they are."""
-    if isinstance(networks, Networks):
-        return networks
-    checks.choice("networks", networks, NETWORKS)
-    return NETWORKS[networks]
-
-
-def common(batch_size, learning_rate, betas, precision):
-    """Check what every kind of GAN is trained with; the part of a manifest that says so."""
-    checks.integer("batch_size", batch_size, 1)
-    checks.number("learning_rate", learning_rate, 0, open_low=True)
-    for beta in betas:
-        checks.number("betas", beta, 0, high=1, open_high=True)
-    checks.choice("precision", precision, ("float32", "bfloat16"))
-    return {
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
-        "betas": list(betas),
-        "precision": precision,
-    }
-
-
 def steps(n, batch_size):
     """Steps an epoch: as many full batches as the n records fill, at least one."""
     return max(1, n // batch_size)
@@ -354,11 +323,3 @@ def descend(optimizer, loss):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-
-
-def _write(path, arrays):
-    """All arrays of a file or none of them: written beside it and moved into place."""
-    partial = path.with_name(path.name + ".partial")
-    with open(partial, "wb") as file:
-        np.savez(file, **arrays)
-    os.replace(partial, path)

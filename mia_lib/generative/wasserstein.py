@@ -3,50 +3,60 @@
 Taught in book/generative.ipynb.
 """
 
+from dataclasses import dataclass
+
 import torch
 
 from mia_lib import checks
 from mia_lib.generative.networks import Discriminator, Generator
-from mia_lib.generative.training import Run, common, descend, steps
+from mia_lib.generative.recipe import GanRecipe
+from mia_lib.generative.training import Run, descend, steps
 
 
-def wgan_gp(
-    x,
-    *,
-    networks="digits",
-    epochs=100,
-    batch_size=64,
-    learning_rate=1e-4,
-    betas=(0.0, 0.9),
-    penalty=10.0,
-    critic_steps=5,
-    checkpoints=None,
-    folder=None,
-    rng=None,
-    device="cpu",
-    precision="float32",
-):
+@dataclass(frozen=True, kw_only=True)
+class WganGpRecipe(GanRecipe):
+    """How a WGAN-GP is trained; the defaults are those of Gulrajani et al. 2017.
+
+    Parameters
+    ----------
+    penalty : float
+        lambda, at least 0: the weight of the gradient penalty.
+    critic_steps : int
+        Steps of the critic before each step of the generator, at least 1.
+    **options
+        As for `GanRecipe`. An epoch has as many generator steps as the records fill batches. A
+        batch is drawn with replacement, anew for every critic step.
+
+    Raises
+    ------
+    ValueError
+        For a choice outside its range.
+
+    Notes
+    -----
+    Taught in book/generative.ipynb.
+    """
+
+    learning_rate: float = 1e-4
+    betas: tuple = (0.0, 0.9)
+    penalty: float = 10.0
+    critic_steps: int = 5
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.number("penalty", self.penalty, 0)
+        checks.integer("critic_steps", self.critic_steps, 1)
+
+
+def wgan_gp(x, recipe=WganGpRecipe(), *, checkpoints=None, folder=None, rng=None):
     """Train a WGAN-GP.
 
     Parameters
     ----------
     x : (n, ...) array
         The members, in [0, 1].
-    networks : str or Networks
-        As for `js_gan`.
-    epochs : int
-        Each has as many generator steps as x fills batches, at least one.
-    batch_size : int
-        Real records a critic step. They are drawn with replacement, anew for every critic step.
-    learning_rate : float
-        Of Adam, above 0.
-    betas : (float, float)
-        Of Adam, in [0, 1).
-    penalty : float
-        lambda, at least 0: the weight of the gradient penalty.
-    critic_steps : int
-        Steps of the critic before each step of the generator, at least 1.
-    checkpoints, folder, rng, device, precision
+    recipe : WganGpRecipe
+    checkpoints, folder, rng
         As for `js_gan`.
 
     Returns
@@ -62,27 +72,21 @@ def wgan_gp(
     Notes
     -----
     An epoch shows the critic `critic_steps` times as many records as there are. Gradients are taken
-    where the networks work, in [-1, 1]. The defaults are those of Gulrajani et al. 2017. Taught in
-    book/generative.ipynb.
+    where the networks work, in [-1, 1]. Taught in book/generative.ipynb.
 
     Examples
     --------
     >>> import numpy as np
-    >>> gan = wgan_gp(np.random.default_rng(0).random((20, 8, 8)), epochs=2, batch_size=10)[2]
+    >>> x = np.random.default_rng(0).random((20, 8, 8))
+    >>> recipe = WganGpRecipe(epochs=2, batch_size=10)
+    >>> gan = wgan_gp(x, recipe)[2]
     >>> gan.kind, gan.epoch, gan.losses["critic"].shape
     ('WGAN-GP', 2, (2,))
     """
-    checks.number("penalty", penalty, 0)
-    checks.integer("critic_steps", critic_steps, 1)
-    settings = common(batch_size, learning_rate, betas, precision) | {
-        "penalty": penalty,
-        "critic_steps": critic_steps,
-    }
-    run = Run("WGAN-GP", x, networks, settings, folder, rng, device)
-    generator, of_generator = run.add("generator", lambda: Generator(run.of), learning_rate, betas)
-    critic, of_critic = run.add(
-        "discriminator", lambda: Discriminator(run.of), learning_rate, betas
-    )
+    run = Run("WGAN-GP", x, recipe, folder=folder, rng=rng)
+    generator, of_generator = run.add("generator", lambda: Generator(run.of))
+    critic, of_critic = run.add("discriminator", lambda: Discriminator(run.of))
+    batch_size, critic_steps = recipe.batch_size, recipe.critic_steps
 
     def step(epoch):
         critic_loss = 0
@@ -93,7 +97,7 @@ def wgan_gp(
             scores = critic(torch.cat([real, fake]))[:, 0]
             mix = torch.rand(batch_size, generator=run.draws, device=run.device)
             loss = scores[batch_size:].mean() - scores[:batch_size].mean()
-            loss = loss + penalty * gradient_penalty(critic, real, fake, mix)
+            loss = loss + recipe.penalty * gradient_penalty(critic, real, fake, mix)
             descend(of_critic, loss)
             critic_loss = critic_loss + loss.detach() / critic_steps
         critic.requires_grad_(False)
@@ -102,7 +106,7 @@ def wgan_gp(
         critic.requires_grad_(True)
         return {"critic": critic_loss, "generator": generator_loss}
 
-    return run.train(step, steps(len(run.x), batch_size), epochs, checkpoints)
+    return run.train(step, steps(len(run.x), batch_size), checkpoints)
 
 
 def gradient_penalty(critic, real, fake, mix):

@@ -5,7 +5,7 @@ over the signals.
 import numpy as np
 
 from mia_lib import checks, model_checks
-from mia_lib.lira import gaussian, inputs
+from mia_lib.lira import blocks, choices, gaussian
 
 
 def leave_one_out(signals, member, attack=gaussian.online, **options):
@@ -23,15 +23,17 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
         One signal for each model, example and query; finite. A memory map is read in blocks.
     member : bool array (S, n)
         True where example i trained model s.
-    attack : callable
-        `online`, `offline` or an attack of `mia_lib.attacks`, for which all targets are scored at
-        once, or any other function ``attack(target, shadow, shadow_member, **options)`` that
-        returns (n,) scores. That one is called S times, with the S - 2 models that remain for each
-        example; which models those are differs from example to example, so a row of its ``shadow``
-        is not one model throughout. A function can bring its own form for all targets,
-        ``attack.every_target(signals, member, **options)``, which has to equalise as described.
+    attack : entry of attacks.CATALOGUE, or callable
+        An entry brings its own settings and scores all targets at once. So do `online`, `offline`
+        and most attacks of `mia_lib.attacks`. Any other function ``attack(target, shadow,
+        shadow_member, **options)`` that returns (n,) scores is called S times, with the S - 2
+        models that remain for each example; which models those are differs from example to example,
+        so a row of its ``shadow`` is not one model throughout. A function can bring its own form
+        for all targets, ``attack.every_target(signals, member, **options)``, which has to equalise
+        as described, and ``attack.needs``, the sides that it reads: "IN", "OUT" or both, which is
+        what is assumed without it.
     **options
-        Passed to the attack.
+        Passed to the attack. They go before the settings of an entry.
 
     Returns
     -------
@@ -62,7 +64,7 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
     >>> leave_one_out(np.random.default_rng(0).normal(size=(8, 3)), member).shape
     (8, 3)
     """
-    if not callable(attack):
+    if not callable(attack) and not hasattr(attack, "every_target"):
         checks.fail(
             "attack",
             repr(attack),
@@ -70,27 +72,45 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
         )
     signals, member = model_checks.signals("signals", signals, (2, 3)), np.asarray(member)
     member = checks.boolean_array("member", member, shape=signals.shape[:2])
-    sides = ("OUT",) if attack is gaussian.offline else ("IN", "OUT")
+    needs = getattr(attack, "needs", ("IN", "OUT"))
+    sides = [side for side in ("IN", "OUT") if side in needs]
     # A group of three is two once its target, or its lowest-numbered model, has left.
     model_checks.counts("member", member, 3, sides, "three models (two once one is left out)")
-    model_checks.refuse_twins(signals.reshape(*member.shape, -1))
-    if attack is gaussian.online or attack is gaussian.offline:
-        names = list(inputs.CHOICES)[: 4 if attack is gaussian.offline else 3]
-        for name in options:
-            if name not in names:
-                raise TypeError(
-                    f"{name}: given an option that {attack.__name__} lacks, expected "
-                    f"{', '.join(names)}"
-                )
-        defaults = {name: inputs.CHOICES[name][0] for name in names}
-        return _score_all(
-            signals.reshape(*member.shape, -1), member, inputs.options(**defaults | options)
-        )
-    if hasattr(attack, "every_target"):
-        model_checks.bounded("signals", signals)
-        result = attack.every_target(signals, member, **options)
-        return checks.real_array("attack's scores", result, shape=member.shape)
-    return _score_each(signals, member, attack, options)
+    # Models that nobody compares may well agree: two that are always right, say.
+    if sides or "shadow" in needs:
+        model_checks.refuse_twins(signals.reshape(*member.shape, -1))
+    if not hasattr(attack, "every_target"):
+        return _score_each(signals, member, attack, options)
+    result = attack.every_target(signals, member, **{**getattr(attack, "options", {}), **options})
+    return checks.real_array("attack's scores", result, shape=member.shape)
+
+
+def _online_every_target(signals, member, **options):
+    return _likelihood_ratios(
+        "online", ("variance", "center", "covariance"), signals, member, options
+    )
+
+
+def _offline_every_target(signals, member, **options):
+    return _likelihood_ratios("offline", tuple(choices.CHOICES), signals, member, options)
+
+
+gaussian.online.every_target = _online_every_target
+gaussian.offline.every_target = _offline_every_target
+gaussian.offline.needs = ("OUT",)
+
+
+def _likelihood_ratios(name, names, signals, member, options):
+    """Scores (S, n) of `online` or `offline`, which knows the options of these names."""
+    for option in options:
+        if option not in names:
+            raise TypeError(
+                f"{option}: given an option that {name} lacks, expected {', '.join(names)}"
+            )
+    defaults = {option: choices.CHOICES[option][0] for option in names}
+    return _score_all(
+        signals.reshape(*member.shape, -1), member, choices.checked(**defaults | options)
+    )
 
 
 def _score_each(signals, member, attack, options):
@@ -136,7 +156,7 @@ def _score_pass(signals, member, options, pooled):
     scores = np.empty(member.shape[::-1])  # one example in a line, as they are made
     sides = _sides(options)
     smallest, largest, count = np.full(2, np.inf), np.zeros(2), np.zeros(2)
-    for rows, models, groups in inputs.blocks("signals", signals, member):
+    for rows, models, groups in blocks.blocks("signals", signals, member):
         fits = [None, None]
         for side in sides:
             centers, squares, _, total = _without_each(groups[side], options["center"])
@@ -189,7 +209,7 @@ def _global_variances(signals, member, options):
     n_models, _, n_queries = signals.shape
     spherical = options["covariance"] == "spherical"
     totals, counts = np.zeros((2, 1 if spherical else n_queries, n_models)), np.zeros(2)
-    for rows, models, groups in inputs.blocks("signals", signals, member):
+    for rows, models, groups in blocks.blocks("signals", signals, member):
         for side in _sides(options):
             n_left = groups[side].shape[-1] - 1
             centers, squares, means, _ = _without_each(groups[side], options["center"])

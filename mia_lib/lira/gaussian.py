@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from mia_lib import checks, model_checks
-from mia_lib.lira import inputs
+from mia_lib.lira import blocks, choices
 
 # The smallest variance of a fitted Gaussian: this share of the global one, and never below the
 # second number.
@@ -65,7 +65,7 @@ def online(
     >>> online(np.array([3.0]), shadow, member)
     array([4.])
     """
-    options = inputs.options(variance=variance, center=center, covariance=covariance)
+    options = choices.checked(variance=variance, center=center, covariance=covariance)
     x, inside, outside = _fitted(target, shadow, shadow_member, options, sides=("IN", "OUT"))
     return likelihood_ratio(x, inside, outside, options)[:, 0]
 
@@ -115,7 +115,7 @@ def offline(
     >>> offline(np.array([0.0]), shadow, member).round(4)
     array([-0.6931])
     """
-    options = inputs.options(variance=variance, center=center, covariance=covariance, tail=tail)
+    options = choices.checked(variance=variance, center=center, covariance=covariance, tail=tail)
     x, _, outside = _fitted(target, shadow, shadow_member, options, sides=("OUT",))
     return likelihood_ratio(x, None, outside, options)[:, 0]
 
@@ -134,7 +134,7 @@ def _fitted(target, shadow, shadow_member, options, sides):
     x, shadow = x.reshape(len(x), -1), shadow.reshape(*shadow.shape[:2], -1)
     model_checks.refuse_copy("shadow", x, shadow, np.arange(len(shadow)), "the target's")
     fits = {side: np.empty((3, *x.shape)) for side in sides}
-    for start, values, masks in inputs.chunks("shadow", shadow, member):
+    for start, values, masks in blocks.chunks("shadow", shadow, member):
         rows = slice(start, start + len(values))
         for side, (mean, squares) in zip(
             sides, moments(values, [masks if side == "IN" else ~masks for side in sides])
@@ -143,7 +143,7 @@ def _fitted(target, shadow, shadow_member, options, sides):
         if options["center"] == "mean":
             continue
         for side in sides:
-            for some, _, inside in inputs.of_equal_count(values, masks if side == "IN" else ~masks):
+            for some, _, inside in blocks.of_equal_count(values, masks if side == "IN" else ~masks):
                 middle, mean, square = median(inside), *fits[side][:2, start + some]
                 fits[side][::2, start + some] = (
                     middle,

@@ -1,6 +1,6 @@
 """The ROC and what is read off it; the generalized metric family and its thresholds."""
 
-from mia_lib.metrics.family import Metric, accuracy, am, ppv, tnr, tpr, weighted_accuracy
+from mia_lib.metrics.family import Metric, accuracy, advantage, am, ppv, tnr, tpr, weighted_accuracy
 from mia_lib.metrics.resolution import n_members_needed, n_nonmembers_needed
 from mia_lib.metrics.roc import Roc, roc
 
@@ -8,6 +8,7 @@ __all__ = [
     "Metric",
     "Roc",
     "accuracy",
+    "advantage",
     "am",
     "n_members_needed",
     "n_nonmembers_needed",

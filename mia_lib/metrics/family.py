@@ -220,6 +220,25 @@ def accuracy():
     return Metric(0, 1, 0, 0, 1, 0, 1, 1, 1, 1)
 
 
+def advantage():
+    """The membership advantage 2 ACC - 1, from -1 to 1: 0 for guessing at equal priors.
+
+    Returns
+    -------
+    Metric
+
+    Notes
+    -----
+    MACE v1 Definition 1. Run in notebooks/gan.ipynb.
+
+    Examples
+    --------
+    >>> advantage().value(0.4, 0.1, 0.1, 0.4).round(2)
+    np.float64(0.6)
+    """
+    return Metric(0, 1, -1, -1, 1, 0, 1, 1, 1, 1)
+
+
 def ppv():
     """Positive predictive value, or precision: TP / (TP + FP); no closed-form threshold and no
     maximiser.

@@ -29,8 +29,8 @@ def table(records, ids=None):
     Examples
     --------
     >>> from mia_lib.results import row
-    >>> record = {"data": "digits", "scale": "seeds", "rows": [row("L2", "AUC", 0.7214, 0.71, 0.733,
-    ...     256, paper=0.722)]}
+    >>> record = {"data": "digits", "scale": "seeds", "rows": [row("L2", "AUC", 0.7214, low=0.71,
+    ...     high=0.733, n=256, paper=0.722)]}
     >>> table(record).loc[0, ["paper", "ours"]].to_list()
     ['0.722', '0.721 [0.710, 0.733]']
     """

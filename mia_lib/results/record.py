@@ -6,15 +6,16 @@ import numbers
 import os
 import platform
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 
-from mia_lib import __version__, checks
+from mia_lib import __version__, checks, clock, disk
 from mia_lib.intervals import Estimate
-from mia_lib.results.hashes import hash_code
+from mia_lib.results.code import hash_code
 
 SCHEMA = 1
 SCALES = ("smoke", "default", "seeds", "paper")  # from the smallest to the largest
@@ -35,6 +36,7 @@ _HEADER = {
     "seconds": (_NUMBER,),
     "rows": ("a list",),
 }
+_SINCE = {"processor_seconds": (_NUMBER, "null")}  # entries that the oldest records lack
 _ROW = {
     "id": (_TEXT,),
     "what": (_TEXT,),
@@ -104,21 +106,9 @@ def row(id, what, value, *, low=None, high=None, n=None, paper=None, where=None,
     return made
 
 
-def write(
-    notebook,
-    data,
-    scale,
-    parameters,
-    seed,
-    rows,
-    seconds,
-    *,
-    device="cpu",
-    name=None,
-    data_hash=None,
-    folder=None,
-):
-    """Write a record, whole or not at all.
+@dataclass(frozen=True)
+class Provenance:
+    """What a record's rows come from.
 
     Parameters
     ----------
@@ -128,16 +118,40 @@ def write(
         The notebook's parameters.
     seed : int or None
         The seed it was run with.
+    device : str
+        What it ran on.
+    data_hash : str, optional
+        `hash_arrays` of the data.
+
+    Examples
+    --------
+    >>> Provenance("lira", "digits", "smoke", {"models": 8}, seed=0).device
+    'cpu'
+    """
+
+    notebook: str
+    data: str
+    scale: str
+    parameters: dict
+    seed: int | None
+    device: str = "cpu"
+    data_hash: str | None = None
+
+
+def write(provenance, rows, seconds, *, name=None, folder=None):
+    """Write a record, whole or not at all.
+
+    Parameters
+    ----------
+    provenance : Provenance
+        Notebook, data, scale, parameters, seed and device.
     rows : list of dict
         Made by `row`.
     seconds : float
-        How long it took.
-    device : str
-        What it ran on.
+        How long it took, by the clock on the wall. The processor seconds, with those of all parts
+        of a resumed run, come from `mia_lib.clock`.
     name : str, optional
         File name without ".json". Default: NOTEBOOK--DATA--SCALE.
-    data_hash : str, optional
-        `hash_arrays` of the data.
     folder : path, optional
         Where. Default: the folder in the environment variable MIA_RESULTS, else _build/results of
         the project.
@@ -155,13 +169,13 @@ def write(
     Examples
     --------
     >>> import tempfile
+    >>> of = Provenance("lira", "digits", "smoke", {}, seed=0)
     >>> rows = [row("L2", "AUC", 0.72, n=256)]
-    >>> path = write("lira", "digits", "smoke", {"models": 8}, 0, rows, 1.5,
-    ...     folder=tempfile.mkdtemp())
+    >>> path = write(of, rows, 1.5, folder=tempfile.mkdtemp())
     >>> path.name, read(path)["rows"][0]["value"]
     ('lira--digits--smoke.json', 0.72)
     """
-    parts = {"notebook": notebook, "data": data, "scale": scale}
+    parts = {part: getattr(provenance, part) for part in ("notebook", "data", "scale")}
     for part, text in [
         *parts.items(),
         ("name", "--".join(map(str, parts.values())) if name is None else name),
@@ -171,28 +185,20 @@ def write(
     record = {
         "schema": SCHEMA,
         **parts,
-        "parameters": parameters,
-        "seed": seed,
-        "hashes": {"data": data_hash, "code": hash_code()},
+        "parameters": provenance.parameters,
+        "seed": provenance.seed,
+        "hashes": {"data": provenance.data_hash, "code": _code(provenance.notebook)},
         "versions": _versions(),
-        "device": device,
+        "device": provenance.device,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": seconds,
+        "processor_seconds": clock.processor_seconds(),
         "rows": rows,
     }
     record = _plain("record", record)
     check(record)
     target = (_written() if folder is None else Path(folder)) / f"{text}.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(
-            json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
-            encoding="utf-8",
-        )
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    disk.write_json(target, record, shared=True)
     return target
 
 
@@ -276,7 +282,7 @@ def find(notebook=None, data=None, scale=None, *, folder=None):
         for key, v in dict(notebook=notebook, data=data, scale=scale).items()
         if v is not None
     }
-    records = [read(path) for path in sorted(folder.glob("*.json"))]
+    records = [read(path) for path in sorted(folder.glob("*--*.json"))]
     return [record for record in records if all(record[key] == v for key, v in wanted.items())]
 
 
@@ -341,12 +347,15 @@ def check(record):
         checks.fail("record", type(record).__name__, "an object")
     if record.get("schema", SCHEMA) != SCHEMA:  # first, since another version has other entries
         checks.fail("record.schema", repr(record["schema"]), str(SCHEMA))
-    _check_entries("record", record, _HEADER)
+    _check_entries(
+        "record", record, _HEADER | {key: _SINCE[key] for key in _SINCE if key in record}
+    )
     for i, entry in enumerate(record["rows"]):
         _check_row(f"record.rows[{i}]", entry)
     if not record["rows"]:
         checks.fail("record.rows", "no row", "at least one")
-    _check_entries("record.hashes", record["hashes"], {"data": (_TEXT, "null"), "code": (_TEXT,)})
+    kinds = {"data": (_TEXT, "null"), "code": (_TEXT, "null")}
+    _check_entries("record.hashes", record["hashes"], kinds)
     try:
         datetime.fromisoformat(record["date"])
     except ValueError:
@@ -380,6 +389,46 @@ def _project():
     return next(
         (folder for folder in (here, *here.parents) if (folder / "pyproject.toml").is_file()), here
     )
+
+
+def _code(notebook):
+    """Hash of the notebook's code and of what it can reach, as it was when the run began.
+
+    `scripts/run.py` takes it before it starts and hands it on in MIA_CODE, since files may change
+    during a long run. None where no such notebook is in the project.
+    """
+    name, _, begun = os.environ.get("MIA_CODE", "").partition(" ")
+    if name == notebook and begun:
+        return begun
+    page = recorded().parent / f"{notebook}.ipynb"
+    return hash_code(page) if page.is_file() else None
+
+
+def as_of_today(records, notebooks=None):
+    """Which records were made by the code as it is now.
+
+    Parameters
+    ----------
+    records : list of dict
+    notebooks : path, optional
+        The folder of the experiment notebooks. Default: notebooks of the project.
+
+    Returns
+    -------
+    list of bool
+        False where the hash of the notebook's code and of what it can reach has changed, where
+        there is no such notebook, and for records whose hash is of an older kind.
+
+    Examples
+    --------
+    >>> as_of_today([{"notebook": "gone", "hashes": {"code": "0"}}])
+    [False]
+    """
+    folder = recorded().parent if notebooks is None else Path(notebooks)
+    names = {record["notebook"] for record in records}
+    pages = {name: folder / f"{name}.ipynb" for name in names}
+    today = {name: hash_code(page) for name, page in pages.items() if page.is_file()}
+    return [today.get(record["notebook"], 0) == record["hashes"]["code"] for record in records]
 
 
 def _versions():

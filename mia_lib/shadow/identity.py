@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 import mia_lib
-from mia_lib.shadow.store import array_hash
+from mia_lib import disk
 
 COVERED = (
     "mia_lib.models.",
@@ -39,11 +39,11 @@ def describe(value, depth=0):
     if isinstance(value, float):
         return value if np.isfinite(value) else repr(value)
     if isinstance(value, torch.Tensor):
-        return array_hash(value.detach().cpu().numpy())
+        return disk.hash_array(value.detach().cpu().numpy())
     if isinstance(value, np.generic):
         return inner(value.item())
     if isinstance(value, np.ndarray):
-        return array_hash(value)
+        return disk.hash_array(value)
     if isinstance(value, (list, tuple)):
         return [inner(item) for item in value]
     if isinstance(value, (set, frozenset)):
@@ -90,9 +90,26 @@ def _source_hash(thing):
         return hashlib.sha256(code.co_code).hexdigest() if code else "unknown"
 
 
+class _WithoutReseed(ast.NodeTransformer):
+    """Leaves `mia_lib.reseed` out, where it decorates or is imported: without a shift it does
+    nothing, and with one the manifest says so.
+    """
+
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        node.decorator_list = [
+            one for one in node.decorator_list if not ast.unparse(one).startswith("reseed.")
+        ]
+        return node
+
+    def visit_ImportFrom(self, node):
+        node.names = [one for one in node.names if one.name != "reseed"]
+        return node if node.names else None
+
+
 def _without_comments(source):
     """sha256 of a source's syntax tree: comments, docstrings and layout do not count."""
-    tree = ast.parse(source)
+    tree = _WithoutReseed().visit(ast.parse(source))
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0] if node.body else None

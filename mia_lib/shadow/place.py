@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pooch
 
+from mia_lib import reseed
 from mia_lib.shadow import identity
 
 
@@ -36,5 +37,7 @@ def folder(name, *settings):
     True
     """
     runs = Path(os.environ.get("MIA_RUNS") or Path(pooch.os_cache("mia_lib")) / "runs").expanduser()
+    if reseed.shift():  # other models than without a shift
+        settings = (*settings, {reseed.VARIABLE: reseed.shift()})
     text = json.dumps([identity.describe(setting) for setting in settings], sort_keys=True)
     return runs / f"{name}--{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -4,14 +4,13 @@ off.
 
 import concurrent.futures
 import dataclasses
-import time
 from pathlib import Path
 
 import numpy as np
 import torch
 
 import mia_lib
-from mia_lib import checks, progress
+from mia_lib import checks, clock, disk, progress, reseed
 from mia_lib.shadow import identity, place
 from mia_lib.shadow import store as stores
 from mia_lib.shadow.queries import Augmentation
@@ -30,6 +29,7 @@ class Each:
     train_one: object
     predict: object
 
+    @reseed.fit
     def __call__(self, x, y, members, rngs):
         return [self.train_one(x[row], y[row], rng) for row, rng in zip(members, rngs)]
 
@@ -169,9 +169,9 @@ def train(
         "seed": seed,
         "chunk": size,
         "threads": threads,
-        "x": stores.array_hash(x),
-        "y": stores.array_hash(y),
-        "masks": stores.array_hash(masks),
+        "x": disk.hash_array(x),
+        "y": disk.hash_array(y),
+        "masks": disk.hash_array(masks),
         "device": str(getattr(fit, "torch_device", "the fit's own")),
         "versions": {
             "torch": torch.__version__,
@@ -181,10 +181,11 @@ def train(
         "code": identity.code_hash(),
     }
     path = place.folder("shadow", manifest) if store is None else Path(store)
-    with stores.locked(path):
+    with disk.locked(path, "store"):
         stores.begin(path, manifest, masks)
         all_chunks = stores.chunks(len(masks), size)
         todo = stores.missing(path, all_chunks, len(masks), len(queries), len(x))
+        stores.count_cost(path, [c for c in all_chunks if c not in todo])
         tasks = (
             (c, (fit, x, y, masks[c.start : c.stop], seed, c.start, queries, threads)) for c in todo
         )
@@ -192,8 +193,8 @@ def train(
         with progress.bar(len(masks), "shadow models") as bar:
             if done:
                 bar.update(done)
-            for c, ((state, logits), seconds) in _results(tasks, executor, window):
-                stores.finish(path, c, state, logits, (len(masks), *logits.shape[1:]), seconds)
+            for c, (state, logits, cost) in _results(tasks, executor, window):
+                stores.finish(path, c, state, logits, (len(masks), *logits.shape[1:]), cost)
                 bar.update(len(c))
     return stores.Store(path, manifest, masks, x=x, y=y)
 
@@ -227,13 +228,13 @@ def _results(tasks, executor, window):
     """
     if executor is None:
         for chunk, task in tasks:
-            yield chunk, _timed(*task)
+            yield chunk, train_chunk(*task)
         return
     pending = {}
     try:
         while True:
             while len(pending) < window and (entry := next(tasks, None)) is not None:
-                pending[executor.submit(_timed, *entry[1])] = entry[0]
+                pending[executor.submit(train_chunk, *entry[1])] = entry[0]
             if not pending:
                 return
             finished = _wait(pending)
@@ -250,13 +251,6 @@ def _wait(pending):
     return concurrent.futures.wait(pending, return_when=concurrent.futures.FIRST_COMPLETED).done
 
 
-def _timed(*task):
-    """What `train_chunk` returns, and how many seconds it took where it ran."""
-    begin = time.perf_counter()
-    found = train_chunk(*task)
-    return found, time.perf_counter() - begin
-
-
 def train_chunk(fit, x, y, members, seed, first, queries, threads):
     """Train models first, first + 1, ... and ask them all queries: the task that an executor runs.
 
@@ -264,7 +258,10 @@ def train_chunk(fit, x, y, members, seed, first, queries, threads):
     -------
     state : dict of arrays, or None where the fit's state is something else
     logits : (k, Q, n, K) float32 array
+    cost : tuple of str and float
+        The process that ran it and the processor seconds that it took.
     """
+    elapsed = clock.stopwatch(threads)
     before = torch.get_num_threads()
     if before != threads:
         torch.set_num_threads(threads)
@@ -297,7 +294,8 @@ def train_chunk(fit, x, y, members, seed, first, queries, threads):
                 f"NaN outputs of model {names}",
                 "a training that does not diverge (a lower learning rate)",
             )
-        return (state if _storable(state, len(members)) else None), logits
+        cost = (clock.here(), elapsed())
+        return (state if _storable(state, len(members)) else None), logits, cost
     finally:
         if before != threads:
             torch.set_num_threads(before)

@@ -1,12 +1,11 @@
 """A folder that holds the shadow models: masks, weights and outputs, each chunk with its checksum.
 
 ```
-manifest.json       everything that the numbers depend on
+manifest.json       everything that the numbers depend on, and the machine that began the store
 masks.npy           (S, n) bool
 logits.npy          (S, Q, n, K) float32
 models/NNNN.npz     state of one chunk, named after its first model
-seconds/NNNN.json   what that chunk took, a number
-done/NNNN.json      checksums, written last: a chunk without it has not been trained
+done/NNNN.json      checksums, machine, processor seconds, written last: without it nothing counts
 ```
 
 A file is written under a temporary name and moved into place, so at every moment each is either
@@ -14,8 +13,6 @@ whole or absent; only the rows of logits.npy are written in place, and a chunk's
 for them.
 """
 
-import contextlib
-import hashlib
 import json
 import os
 import warnings
@@ -23,14 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mia_lib import checks
-
-try:
-    import fcntl
-except ImportError:  # Windows has no such lock; two writers are then not noticed
-    fcntl = None
-
-_locked_here = set()
+from mia_lib import checks, clock, disk, machine, reseed
 
 
 class Store:
@@ -68,12 +58,15 @@ class Store:
 
     @property
     def seconds_per_model(self):
-        """What training a model and asking it all queries took on average, by the clock of the
-        process that did it, over all runs that trained into the store; NaN where none kept it.
+        """Processor seconds that training a model and asking it all queries took on average, over
+        all runs that trained into the store; NaN where none kept them.
         """
-        timed = [chunk for chunk in self._chunks() if seconds_file(self.path, chunk).exists()]
-        spent = [json.loads(seconds_file(self.path, chunk).read_text()) for chunk in timed]
-        return sum(spent) / sum(map(len, timed)) if timed else float("nan")
+        done = [json.loads(done_file(self.path, chunk).read_text()) for chunk in self._chunks()]
+        spent = [
+            (one["processor_seconds"], one["models"]) for one in done if "processor_seconds" in one
+        ]
+        models = sum(stop - start for _, (start, stop) in spent)
+        return sum(seconds for seconds, _ in spent) / models if models else float("nan")
 
     def logits(self):
         """Outputs of every model for every query and example.
@@ -169,7 +162,8 @@ def load(path, x=None, y=None):
         checks.fail("path", str(path), "a folder that shadow.train has written")
     manifest = json.loads((path / "manifest.json").read_text())
     masks = np.load(path / "masks.npy", allow_pickle=False)
-    for chunk in chunks(len(masks), manifest["chunk"]):
+    all_chunks = chunks(len(masks), manifest["chunk"])
+    for chunk in all_chunks:
         if not done_file(path, chunk).exists():
             checks.fail(
                 "path",
@@ -181,8 +175,9 @@ def load(path, x=None, y=None):
     if x is not None:
         x, y = np.asarray(x), np.asarray(y).astype(np.int64)
         for name, array in (("x", x), ("y", y)):
-            if array_hash(array) != manifest[name]:
+            if disk.hash_array(array) != manifest[name]:
                 checks.fail(name, "other data", "the data that the models were trained on")
+    count_cost(path, all_chunks)
     return Store(path, manifest, masks, x=x, y=y)
 
 
@@ -204,81 +199,11 @@ def done_file(path, chunk):
     return path / "done" / f"{chunk.start:04d}.json"
 
 
-def seconds_file(path, chunk):
-    return path / "seconds" / f"{chunk.start:04d}.json"
-
-
-def array_hash(array):
-    """sha256 of type, shape and content."""
-    array = np.ascontiguousarray(array)
-    digest = hashlib.sha256(f"{array.dtype.str} {array.shape} ".encode())
-    digest.update(array.reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
-
-
-def file_hash(file):
-    with open(file, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def write_atomically(file, write):
-    """Call `write(stream)` on a temporary file beside `file`, flush it to the disk, move it into
-    place.
-    """
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(file.name + ".part")
-    with open(temporary, "wb") as stream:
-        write(stream)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(temporary, file)
-    _flush_folder(file.parent)
-
-
-def _flush_folder(folder):
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def write_json(file, content):
-    text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    write_atomically(file, lambda stream: stream.write(text.encode()))
-
-
-@contextlib.contextmanager
-def locked(path):
-    """Hold the folder against other writers; the system drops the lock with the process, however
-    that ends.
-
-    A record lock, not flock: forked workers do not inherit it, so none can keep it alive after its
-    parent is killed.
-    """
-    path = Path(path)
-    path.mkdir(parents=True, exist_ok=True)
-    key = str(path.resolve())
-    busy = f"{path}, which another run is writing"
-    if key in _locked_here:
-        checks.fail("store", busy, "a folder of its own for each run")
-    with open(path / "lock", "w") as stream:
-        if fcntl is not None:
-            try:
-                fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                checks.fail("store", busy, "a folder of its own for each run")
-        _locked_here.add(key)
-        try:
-            yield
-        finally:
-            _locked_here.discard(key)
-
-
 def begin(path, manifest, masks):
     """Write the manifest of a new store, or compare it with the one that is there.
+
+    What `mia_lib.machine` says is added to `manifest`, and a shift of the seeds where there is one.
+    Another machine is no reason to refuse a store: `finished_elsewhere` says so in one line.
 
     Raises
     ------
@@ -286,53 +211,27 @@ def begin(path, manifest, masks):
         If anything that the numbers depend on differs; nothing is touched.
     """
     file = path / "manifest.json"
-    if not file.exists():
+    if reseed.shift():
+        manifest["reseed"] = reseed.shift()
+    manifest["machine"] = machine.instructions()
+    there = disk.begun(file, manifest, "store", aside=("machine",))
+    if there is None:
         if (path / "logits.npy").exists() or any((path / "done").glob("*.json")):
             checks.fail(
                 "store", f"{path}, which holds models but no manifest.json", "another folder"
             )
-        write_atomically(
-            path / "masks.npy", lambda stream: np.save(stream, masks, allow_pickle=False)
-        )
-        write_json(file, manifest)
+        disk.write_npy(path / "masks.npy", masks)
+        disk.write_json(file, manifest, sort_keys=True)
         return
-    try:
-        old = json.loads(file.read_text())
-    except ValueError:
-        checks.fail("store", f"{file}, which is damaged", "another folder")
-    new = json.loads(json.dumps(manifest))
-    changes = [f"{name}: {was} -> {now}" for name, was, now in _differences(old, new)]
-    if changes:
-        checks.fail(
-            "store",
-            f"{path}, made with other settings ({'; '.join(changes)})",
-            "another folder, or the same settings",
-        )
+    manifest["machine"] = there.get("machine")  # a store of an older version names none
     masks_file = path / "masks.npy"
     try:
-        intact = array_hash(np.load(masks_file, allow_pickle=False)) == manifest["masks"]
+        intact = disk.hash_array(np.load(masks_file, allow_pickle=False)) == manifest["masks"]
     except (OSError, ValueError, EOFError):
         intact = False
     if not intact:
         warnings.warn(f"{masks_file} is missing or damaged and is written again", stacklevel=4)
-        write_atomically(masks_file, lambda stream: np.save(stream, masks, allow_pickle=False))
-
-
-def _differences(old, new, prefix=""):
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in sorted(old.keys() | new.keys()):
-            yield from _differences(
-                old.get(name, "absent"),
-                new.get(name, "absent"),
-                f"{prefix}.{name}" if prefix else name,
-            )
-    elif old != new:
-        yield prefix, _short(old), _short(new)
-
-
-def _short(value):
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text[:12] + "..." if len(text) == 64 and set(text) <= set("0123456789abcdef") else text
+        disk.write_npy(masks_file, masks)
 
 
 def open_logits(path, shape):
@@ -345,18 +244,32 @@ def open_logits(path, shape):
     return np.lib.format.open_memmap(file, "r+")
 
 
-def finish(path, chunk, state, logits, shape, seconds):
+def finish(path, chunk, state, logits, shape, cost):
     """Write one chunk: weights, outputs, and last the checksums that make it count."""
-    record = {"models": [chunk.start, chunk.stop], "logits": array_hash(logits), "weights": None}
+    made_by, seconds = cost
+    record = {
+        "models": [chunk.start, chunk.stop],
+        "logits": disk.hash_array(logits),
+        "weights": None,
+        "processor_seconds": seconds,
+        "machine": machine.instructions(),
+    }
     if state is not None:
         file = weights_file(path, chunk)
-        write_atomically(file, lambda stream: np.savez(stream, **state))
-        record["weights"] = file_hash(file)
+        disk.write_npz(file, state)
+        record["weights"] = disk.hash_file(file)
     outputs = open_logits(path, shape)
     outputs[chunk.start : chunk.stop] = logits
     outputs.flush()
-    write_json(seconds_file(path, chunk), seconds)
-    write_json(done_file(path, chunk), record)
+    disk.write_json(done_file(path, chunk), record, sort_keys=True)
+    clock.made(done_file(path, chunk), 0.0 if made_by == clock.here() else seconds)
+
+
+def count_cost(path, finished):
+    """Tell the clock what finished chunks have cost; stores of old versions do not say it."""
+    for chunk in finished:
+        file = done_file(path, chunk)
+        clock.found(file, json.loads(file.read_text()).get("processor_seconds"))
 
 
 def missing(path, all_chunks, n_models, n_queries, n_examples):
@@ -390,7 +303,26 @@ def missing(path, all_chunks, n_models, n_queries, n_examples):
             warnings.warn(f"{fault}; {names} are trained again", stacklevel=3)
             done_file(path, chunk).unlink()
             todo.append(chunk)
+    elsewhere = finished_elsewhere(path, [chunk for chunk in finished if chunk not in todo])
+    if elsewhere:
+        warnings.warn(f"{path}: {elsewhere}", stacklevel=3)
     return sorted(todo, key=lambda chunk: chunk.start)
+
+
+def finished_elsewhere(path, finished):
+    """Which finished models another machine has trained, and what differs there, in words; empty
+    where none or nothing is known.
+    """
+    found = {}
+    for chunk in finished:
+        there = json.loads(done_file(path, chunk).read_text()).get("machine")
+        found.setdefault(machine.differences(there), []).append(chunk)
+    return "; ".join(
+        f"{sum(map(len, some))} models were trained with other instructions ({what}), and their "
+        f"numbers are not those of this processor to the last bit"
+        for what, some in found.items()
+        if what
+    )
 
 
 def _fault(path, chunk, outputs):
@@ -405,10 +337,10 @@ def _fault(path, chunk, outputs):
         file = weights_file(path, chunk)
         if not file.exists():
             return f"{file} is missing"
-        if file_hash(file) != expected_weights:
+        if disk.hash_file(file) != expected_weights:
             return f"{file} is truncated or altered"
     if outputs is None:
         return f"{path / 'logits.npy'} is missing"
-    if array_hash(outputs[chunk.start : chunk.stop]) != expected_logits:
+    if disk.hash_array(outputs[chunk.start : chunk.stop]) != expected_logits:
         return f"{path / 'logits.npy'} is altered"
     return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from mia_lib import checks
+from mia_lib import checks, reseed
 from mia_lib.train import batches, stacked
 from mia_lib.train.recipe import Classifier
 
@@ -96,6 +96,7 @@ class PrivateSGD:
         if self.public_size is not None:
             checks.integer("public_size", self.public_size, 1)
 
+    @reseed.fit
     def __call__(self, x, y, members, rngs):
         """Train k models; arguments and result as for `Classifier`."""
         data, labels, ids, n_classes = self.recipe.prepared(x, y, members, rngs)

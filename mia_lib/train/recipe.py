@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from mia_lib import checks, models
+from mia_lib import checks, models, reseed
 from mia_lib.train import batches, looped, stacked
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}
@@ -191,6 +191,7 @@ class Classifier:
         """Type of the weights."""
         return DTYPES[self.dtype]
 
+    @reseed.fit
     def __call__(self, x, y, members, rngs):
         """Train k models.
 

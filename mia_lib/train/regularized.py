@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from mia_lib import checks, models
+from mia_lib import checks, models, reseed
 from mia_lib.train import batches, looped
 from mia_lib.train.recipe import Classifier
 
@@ -80,6 +80,7 @@ class AdversarialRegularization:
         checks.number("attack_learning_rate", self.attack_learning_rate, 0, open_low=True)
         checks.integer("attack_steps", self.attack_steps, 1)
 
+    @reseed.fit
     def __call__(self, x, y, members, rngs):
         """Train k models; arguments and result as for `Classifier`."""
         prepared = self.recipe.prepared(x, y, members, rngs)
@@ -186,6 +187,7 @@ class Distillation:
         if self.transfer is not None:
             object.__setattr__(self, "transfer", _some_rows("transfer", self.transfer))
 
+    @reseed.fit
     def __call__(self, x, y, members, rngs):
         """Train k students; arguments and result as for `Classifier`."""
         data, labels, ids, n_classes = self.recipe.prepared(x, y, members, rngs)
@@ -220,6 +222,7 @@ class Distillation:
         return self.recipe.features(state, x)
 
 
+@reseed.fit
 def epoch_logits(fit, x, y, members, rngs, epochs):
     """Outputs after each of several epochs of one training run: what early stopping chooses from.
 

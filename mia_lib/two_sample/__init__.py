@@ -7,6 +7,7 @@ from mia_lib.two_sample.aggregated import aggregate
 from mia_lib.two_sample.feature_tests import characteristic_function_test, mean_embedding_test
 from mia_lib.two_sample.hr_mmd import HrMmd, repeat_test
 from mia_lib.two_sample.kernel_tests import (
+    DeepFeatures,
     deep_feature_test,
     median_kernel_test,
     optimized_kernel_test,
@@ -20,6 +21,7 @@ from mia_lib.two_sample.score_tests import classifier_test, mean_test, t_test
 from mia_lib.two_sample.sets import set_threshold
 
 __all__ = [
+    "DeepFeatures",
     "HrMmd",
     "TestResult",
     "aggregate",

@@ -7,6 +7,8 @@ y_train choose, the halves x, y are tested, and no record may be in both.
 Taught in book/two_sample.ipynb.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from sklearn.preprocessing import StandardScaler
@@ -113,18 +115,45 @@ def optimized_kernel_test(
     )
 
 
+@dataclass(frozen=True)
+class DeepFeatures:
+    """How the network of `deep_feature_test` is made and fitted.
+
+    Parameters
+    ----------
+    hidden : int
+        Width of the three hidden layers (softplus).
+    n_features : int
+        Outputs of the network, which the first kernel works on.
+    n_steps : int
+        Of Adam on the network, epsilon and both bandwidths.
+    learning_rate : float
+        Of Adam, above 0.
+
+    Raises
+    ------
+    ValueError
+        For a choice out of range.
+
+    Notes
+    -----
+    Run in notebooks/two_sample_levels.ipynb.
+    """
+
+    hidden: int = 50
+    n_features: int = 20
+    n_steps: int = 200
+    learning_rate: float = 0.005
+
+    def __post_init__(self):
+        checks.integer("hidden", self.hidden, 1)
+        checks.integer("n_features", self.n_features, 1)
+        checks.integer("n_steps", self.n_steps, 0)
+        checks.number("learning_rate", self.learning_rate, 0, open_low=True)
+
+
 def deep_feature_test(
-    x_train,
-    y_train,
-    x,
-    y,
-    *,
-    hidden=50,
-    n_features=20,
-    n_steps=200,
-    learning_rate=0.005,
-    n_permutations=499,
-    rng=None,
+    x_train, y_train, x, y, *, recipe=DeepFeatures(), n_permutations=499, rng=None
 ):
     """MMD-D: a deep kernel on the records alone, whose network and bandwidths maximise J on the
     training halves.
@@ -134,12 +163,8 @@ def deep_feature_test(
     x_train, y_train : array (n, ...)
         Equally many records, at least 4 each.
     x, y : array (n_x, ...), (n_y, ...)
-    hidden : int
-        Width of the three hidden layers (softplus).
-    n_features : int
-        Outputs of the network, which the first kernel works on.
-    n_steps, learning_rate : int, float
-        Of Adam on the network, epsilon and both bandwidths.
+    recipe : DeepFeatures
+        The network and its fitting.
     n_permutations : int
     rng : numpy.random.Generator, optional
         Start of the network and permutations; None means fresh entropy.
@@ -171,7 +196,7 @@ def deep_feature_test(
     scaler = StandardScaler().fit(pooled)
     pooled = scaler.transform(pooled)
     squares = kernels.squared_distances(pooled, pooled)
-    widths = [pooled.shape[1], hidden, hidden, hidden, n_features]
+    widths = [pooled.shape[1], *3 * [recipe.hidden], recipe.n_features]
     layers = []
     for before, after in zip(widths, widths[1:]):
         spread = np.sqrt(1 / before)
@@ -204,7 +229,7 @@ def deep_feature_test(
         )
         return fitting.criterion(*fitting.blocks(gram, n))
 
-    fitting.ascend([*layers, free], objective, n_steps, learning_rate)
+    fitting.ascend([*layers, free], objective, recipe.n_steps, recipe.learning_rate)
     x, y = kernels.pair("x", x, "y", y)
     both = scaler.transform(np.concatenate([x, y]))
     with torch.no_grad():

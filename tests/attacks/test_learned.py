@@ -29,8 +29,8 @@ def test_learned_attacks_come_near_the_true_posterior(attack):
     score = attack(*target[:2], *shadow[:3], epochs=30, rng=rng)
     truth = special.expit(target[3])
     assert np.sqrt(np.mean((score - truth) ** 2)) < 0.06
-    accuracy = attacks.balanced_accuracy(score > 0.5, target[2])
-    best = attacks.balanced_accuracy(truth > 0.5, target[2]).value
+    accuracy = attacks.decision_accuracy(score > 0.5, target[2])
+    best = attacks.decision_accuracy(truth > 0.5, target[2]).value
     assert best - 0.02 < accuracy.value < best + 0.01
 
 
@@ -62,7 +62,7 @@ def test_learned_attacks_find_nothing_where_nothing_is(attack):
     for _ in range(12):
         shadow, target = world(rng, 400, strength=0), world(rng, 2000, strength=0)
         found.append(
-            attacks.balanced_accuracy(
+            attacks.decision_accuracy(
                 attack(*target[:2], *shadow[:3], epochs=5, rng=rng) > 0.5, target[2]
             ).value
         )
@@ -176,10 +176,10 @@ def test_gradient_attack_finds_members_of_an_overfitted_network_and_nothing_in_a
     state = recipe(x, y, member[None], [rng])
     features = attacks.gradient_features(recipe, state, x, y)
     score = attacks.gradient_attack(features[~known], features[known], member[known], rng=rng)
-    assert attacks.balanced_accuracy(score > 0.5, member[~known]).low > 0.8
+    assert attacks.decision_accuracy(score > 0.5, member[~known]).low > 0.8
     other = rng.permutation(400) % 2 == 0
     found = [
-        attacks.balanced_accuracy(
+        attacks.decision_accuracy(
             attacks.gradient_attack(
                 features[~known], features[known], other[known], epochs=5, rng=rng
             )

@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from mia_lib import audit, lira, metrics, shadow, signals
+from mia_lib import attacks, audit, lira, metrics, shadow, signals
+from mia_lib.audit import methods
 from mia_lib.audit.__main__ import main as command
 
 
@@ -51,6 +52,22 @@ def test_every_attack_is_that_of_the_library():
     assert lines["LOSS"]["tpr"][1] == [float(v) for v in loss.tpr_at(0.01)]
     assert lines["LOSS"]["tpr"][2] is None  # 0.1 % of about 200 non-members cannot be seen
     assert lines["LiRA, online"]["auc"][0] > lines["LOSS"]["auc"][0] > 0.55
+
+
+def test_every_line_is_an_entry_of_the_catalogue():
+    o = world(n_shadow=16, gain=1.0)
+    content = audit.run(o).content
+    assert [line["name"] for line in content["attacks"]] == list(methods.ORDER)
+    for line in content["attacks"]:
+        attack = attacks.named(line["name"])
+        rows = slice(None) if "OUT" in attack.needs else slice(methods.TEACHERS)
+        seen = [attack.signal(o.logits, o.labels)]
+        if {"OUT", "shadow"} & set(attack.needs):
+            seen += [attack.signal(o.shadow_logits[rows], o.labels), o.shadow_member[rows]]
+        more = attack.takes(labels=o.labels, rng=np.random.default_rng([0, 1]))
+        score = attack.one_target(*seen, **attack.options, **more)
+        assert line["auc"][0] == pytest.approx(metrics.roc(score, o.member).auc, abs=1e-6)
+        assert line["adversary"] == attack.adversary
 
 
 def test_same_observations_same_report():
@@ -400,7 +417,7 @@ def test_bad_files(tmp_path, change, message):
         member=o.member,
     )
     with pytest.raises(
-        ValueError, match="probabilities: given rows that are negative or do not sum to 1"
+        ValueError, match="probabilities: given a row that sums to 1.5, expected probabilities"
     ):
         audit.load(tmp_path / "rows.npz")
 

@@ -184,7 +184,19 @@ def test_execute_stores_clean_outputs(tree):
 
 def test_make_alone_lists_the_verbs():
     done = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for verb in ("book", "html", "test", "lab", "run", "execute", "bench", "data", "clean"):
+    for verb in (
+        "book",
+        "html",
+        "test",
+        "lab",
+        "run",
+        "execute",
+        "portable",
+        "reseed",
+        "bench",
+        "data",
+        "clean",
+    ):
         assert re.search(rf"^ *make {verb}\b", done.stdout, re.MULTILINE)
 
 
@@ -234,3 +246,20 @@ def test_every_public_name_says_which_page_teaches_it():
                 link = re.search(r"\b(?:book|notebooks)/(\w+)\.ipynb", said)
                 assert link, f"{module.__name__}.{name} names no chapter"
     assert len(modules) > 15
+
+
+def test_the_page_of_records_is_executed_again_when_an_experiment_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(ROOT / "scripts"), *sys.path])
+    book = importlib.import_module("book")
+    monkeypatch.setattr(book, "ROOT", tmp_path)
+    (tmp_path / "requirements.txt").write_text("")
+
+    def keys(experiment, heading="# Tiny"):
+        write_notebook(tmp_path / "book" / "records.ipynb", "# Records", "1 + 1")
+        write_notebook(tmp_path / "book" / "other.ipynb", "# Other", "1 + 1")
+        write_notebook(tmp_path / "notebooks" / "tiny.ipynb", heading, experiment)
+        return {path.stem: key for path, key in book.pages_and_keys()[1].items()}
+
+    first, second, reworded = keys("a = 1"), keys("a = 2"), keys("a = 2", "# Very tiny")
+    assert {name for name in first if first[name] != second[name]} == {"records", "tiny"}
+    assert reworded == second

@@ -1,18 +1,19 @@
 """The commit hook for notebooks finds each thing it is there for, and passes a clean notebook."""
 
 import copy
-import importlib.util
+import inspect
 import json
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-spec = importlib.util.spec_from_file_location(
-    "check_notebooks", ROOT / "scripts" / "check_notebooks.py"
-)
-check_notebooks = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(check_notebooks)
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import check_notebooks  # noqa: E402  (the folder of scripts is not a package)
+import touched_generators  # noqa: E402
 
 PICTURE = {
     "output_type": "display_data",
@@ -38,10 +39,10 @@ CLEAN = {
 }
 
 
-def found(tmp_path, change, folder="notebooks"):
+def found(tmp_path, change):
     notebook = copy.deepcopy(CLEAN)
     change(notebook, notebook["cells"][1])
-    path = tmp_path / folder / "one.ipynb"
+    path = tmp_path / "notebooks" / "one.ipynb"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(notebook))
     return check_notebooks.problems(path)
@@ -79,8 +80,6 @@ def test_each_fault_is_found_and_named(tmp_path, words):
 
 
 def test_what_is_allowed(tmp_path):
-    assert found(tmp_path, FAULTS["injected"], folder="results") == []
-
     def expected_error(notebook, cell):
         cell["metadata"]["tags"] = ["raises-exception"]
         cell["outputs"].append(
@@ -95,3 +94,119 @@ def test_what_is_no_notebook_is_one_problem(tmp_path):
     path.write_text("{")
     assert len(check_notebooks.problems(path)) == 1
     assert check_notebooks.main([path]) == 1
+
+
+# --- generators that training has touched ---------------------------------------------------------
+
+START = "import numpy as np\nrng = np.random.default_rng(1)"
+TRAINED = "print(metrics.roc(score, member).auc_interval(rng=rng))"
+DRAWS = "print(rng.normal(size=3))"
+
+
+def touched(*cells):
+    """Faults of a notebook of code cells; a cell that starts with `?` is not compared."""
+    return list(
+        touched_generators.faults(
+            [
+                {
+                    "cell_type": "code",
+                    "metadata": {"tags": ["nbval-ignore-output"] * source.startswith("?")},
+                    "source": source.removeprefix("?"),
+                }
+                for source in cells
+            ]
+        )
+    )
+
+
+def test_a_compared_draw_after_training_is_found_through_the_hook(tmp_path):
+    def fault(notebook, cell):
+        cells = [{**copy.deepcopy(CODE), "execution_count": k + 1} for k in range(3)]
+        for one, source in zip(cells, (START, TRAINED, DRAWS)):
+            one["source"] = source
+        cells[1]["metadata"]["tags"] = ["nbval-ignore-output"]
+        notebook["cells"] = cells
+
+    (line,) = found(tmp_path, fault)
+    assert line.startswith("one.ipynb: cell 2: ") and "cell 1 handed to auc_interval" in line
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        (START, "?test(x, rng)", DRAWS),
+        (START, "?test(x, [rng])", DRAWS),
+        (START, "?while bad:\n    x = rng.normal()", DRAWS),
+        (START, "?x = rng.normal() if bad else 0", DRAWS),
+        (START, "draw = rng", "?test(x, rng=draw)", DRAWS),
+        (START, "def toy(n):\n    return rng.normal(size=n)", "?" + TRAINED, "toy(3)"),
+        (START, "def toy(n):\n    return rng.normal(size=n)", "?" + TRAINED, "list(map(toy, [3]))"),
+        (START, "toy = lambda n: rng.normal(size=n)", "?" + TRAINED, "toy(3)"),
+        (START, "?" + TRAINED, "search(lambda x: rng.normal(x))"),
+        (START, "def look(x, draw):\n    test(x, rng=draw)", "?look(1, rng)", DRAWS),
+        (START, "def look(x):\n    test(x, rng=rng)", "?look(1)", DRAWS),
+        ("a, rng = 1, np.random.default_rng(1)", "?test(a, rng=rng)", DRAWS),
+        # training in a compared cell
+        (START, "seen = generative.classifier_embedding(x, y, rng=rng)", DRAWS),
+        (START, "state = recipe(x, y, members, [rng])", DRAWS),
+        (START, "?state = [f(rng) for f in fits]", "bootstrap(x, rng=rng)"),
+    ],
+)
+def test_a_touched_generator_is_found(cells):
+    (line,) = touched(*cells)
+    assert line.startswith(f"cell {len(cells) - 1}: ") and "'rng'" in line
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        (START, DRAWS),
+        (START, "?" + TRAINED, "rng = np.random.default_rng([1, 2])\n" + DRAWS),
+        (START, "?" + TRAINED, "?" + DRAWS),
+        (START, "?x = rng.normal(size=3)", DRAWS),
+        (START, "?masks = shadow.half_masks(8, n, rng)", DRAWS),
+        (START, "?state = recipe(x, y, members, rng.spawn(2))", DRAWS),
+        (START, "?" + TRAINED, "own = rng.spawn(1)[0]\nprint(own.normal())"),
+        (START, "gan = generative.js_gan(x, rng=rng)", DRAWS),
+        (START, "bayes.certificate(a, b, rng=rng)", DRAWS),
+        (START, "?own = np.random.default_rng(2)\ntest(x, rng=own)", DRAWS),
+        (START, "?for rng in several:\n    test(x, rng)", "print(1)"),
+        (START, "?found = [test(x, rng) for rng in several]", DRAWS),
+        (
+            START,
+            "def look(x, rng):\n    test(x, rng=rng)",
+            "?look(1, np.random.default_rng(2))",
+            DRAWS,
+        ),
+        (START, "def play(n, rng):\n    return rng.normal(size=n)", "?play(3, rng)", DRAWS),
+        (START, "?" + TRAINED, "plot = lambda rng: rng.normal()"),
+        (START, "%matplotlib inline\n" + DRAWS, "?" + TRAINED, "print(1)"),
+        (START, "?" + TRAINED, "def toy(n):\n    return rng.normal(size=n)"),
+        (START, "def toy(n):\n    return rng.random(n)", "?" + TRAINED, "kept = {'toy': toy}"),
+        (START, "?" + TRAINED, "kept = {'toy': lambda n: rng.random(n)}"),
+    ],
+)
+def test_what_touches_nothing_is_not_found(cells):
+    assert touched(*cells) == []
+
+
+def test_a_gan_draws_one_integer_whatever_it_learns():
+    from mia_lib import generative
+
+    one, other = np.random.default_rng(1), np.random.default_rng(1)
+    generative.js_gan(np.zeros((8, 8, 8)), generative.JsGanRecipe(epochs=1, batch_size=4), rng=one)
+    generative.wgan_gp(
+        np.ones((8, 8, 8)), generative.WganGpRecipe(epochs=2, batch_size=4), rng=other
+    )
+    other_by_hand = np.random.default_rng(1)
+    other_by_hand.integers(2**62)
+    assert one.random() == other.random() == other_by_hand.random()
+
+
+def test_the_names_that_the_rule_knows_are_functions_that_take_a_generator():
+    from mia_lib import attacks, data, defenses, generative, shadow
+
+    rooms = (attacks, data, defenses, generative, shadow, data.purchase_mixture(2, 2, 2))
+    for name in touched_generators.TRAINERS | touched_generators.DEALS:
+        (function,) = {getattr(room, name) for room in rooms if hasattr(room, name)}
+        assert "rng" in inspect.signature(function).parameters, name

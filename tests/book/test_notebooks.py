@@ -3,6 +3,7 @@
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -42,3 +43,16 @@ def test_no_path_of_this_machine(path):
     text = path.read_text(encoding="utf-8")
     for here in (ROOT, Path.home(), Path(sys.prefix)):
         assert len(here.parts) < 2 or str(here) not in text
+
+
+def test_no_page_reads_an_executed_record():
+    """Executed notebooks of records are not in the repository; pages read records and pictures."""
+    assert not any(path.parent.name == "results" for path in STORED)
+    for path in STORED:
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if cell["cell_type"] == "code":
+                source = "".join(cell["source"])
+                assert not re.search(r"recorded\(\)[^\n]*\.ipynb|results/[^\n]*\.ipynb", source), (
+                    path
+                )
+                assert not re.search(r"--\w+\.ipynb", source), path

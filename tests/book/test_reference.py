@@ -1,8 +1,11 @@
 """The reference pages leave nothing out."""
 
+import importlib.util
 from pathlib import Path
 
 import pytest
+
+from mia_lib import attacks
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_PUBLIC = {"checks", "model_checks"}  # the library's own argument checks
@@ -28,3 +31,36 @@ def test_every_module_has_its_place(module):
     source = ROOT / "mia_lib" / module / "__init__.py"
     if source.is_file() and "__all__" in source.read_text(encoding="utf-8"):
         assert ":imported-members:" in found[0].split("```", 1)[0]
+
+
+@pytest.fixture(scope="module")
+def extension():
+    """What makes the table of attacks."""
+    path = ROOT / "book/_ext/catalogue.py"
+    spec = importlib.util.spec_from_file_location("catalogue_of_attacks", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_table_of_attacks_has_every_entry(extension):
+    page = (ROOT / "book/reference/attacks.md").read_text(encoding="utf-8")
+    assert ".. attack-catalogue::" in page
+    text = "\n".join(extension.table(attacks.CATALOGUE))
+    for attack in attacks.CATALOGUE:
+        name, authors, *_, chapter = extension.row(attack)
+        assert f"* - {name}\n" in text and f"{attack.authors} {attack.year}" == authors
+        assert f":doc:`/{attack.chapter.removesuffix('.ipynb')}`" == chapter
+    for name in ("MERLIN", "Watson et al.", "Sablayrolles et al.", "Attack R", "gamma = 1.0"):
+        assert name in text
+
+
+@pytest.mark.parametrize("attack", attacks.CATALOGUE, ids=lambda attack: attack.name)
+def test_the_table_names_a_public_function(extension, attack):
+    room, name = extension.function_of(attack).rsplit(".", 1)
+    assert name in importlib.import_module(room).__dict__
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "book/reference").glob("*.md")]
+    assert any(f".. automodule:: {room}\n" in page for page in pages)
+    source = (ROOT / attack.chapter).read_text(encoding="utf-8")
+    first = attack.authors.split()[0].lower()
+    assert attack.name.lower() in source.lower() or first in source.lower() or name in source

@@ -31,7 +31,7 @@ from data_archives import (
     zipped,
 )
 
-from mia_lib import data
+from mia_lib import data, disk
 from mia_lib.data import __main__ as command
 from mia_lib.data import files, originals, parsers
 
@@ -816,7 +816,7 @@ def test_texts_that_do_not_match_their_labels(name, message, place):
 
 def test_the_cache_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "folder" / "a.npz"
-    files.write_npz(path, {"x": np.arange(3)})
+    disk.write_npz(path, {"x": np.arange(3)}, shared=True)
     assert np.load(path)["x"].tolist() == [0, 1, 2]
 
     def interrupted(file, **arrays):
@@ -825,9 +825,9 @@ def test_the_cache_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "savez", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        files.write_npz(path, {"x": np.arange(4)})
+        disk.write_npz(path, {"x": np.arange(4)}, shared=True)
     with pytest.raises(KeyboardInterrupt):
-        files.write_npz(tmp_path / "folder" / "b.npz", {"x": np.arange(4)})
+        disk.write_npz(tmp_path / "folder" / "b.npz", {"x": np.arange(4)}, shared=True)
     assert np.load(path)["x"].tolist() == [0, 1, 2] and list(path.parent.iterdir()) == [path]
 
 

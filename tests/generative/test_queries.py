@@ -300,7 +300,9 @@ class TestReconstruction:
 
     def test_a_trained_network_finds_its_own_records_again_and_stays_as_it_is(self):
         rng = np.random.default_rng(12)
-        gan = generative.js_gan(images(rng, 30, 8), epochs=3, batch_size=10, rng=rng)[3]
+        gan = generative.js_gan(
+            images(rng, 30, 8), generative.JsGanRecipe(epochs=3, batch_size=10), rng=rng
+        )[3]
         before = [p.clone() for p in gan.generator.state_dict().values()]
         made = gan.generate(20, rng)
         found = generative.reconstruction(gan, np.concatenate([made, 1 - made]), steps=150, rng=rng)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,6 +18,21 @@ from mia_lib.generative.networks import Discriminator, Generator
 
 SMALL = generative.dense((2, 3), 4, (5,), (6,))
 RECORDS = np.random.default_rng(0).random((12, 2, 3))
+
+
+RECIPES = {
+    "js_gan": generative.JsGanRecipe,
+    "wgan_gp": generative.WganGpRecipe,
+    "priv_gan": generative.PrivGanRecipe,
+    "dp_cgan": generative.DpCganRecipe,
+}
+
+
+def trained(kind, x, labels=None, *, checkpoints=None, folder=None, rng=None, **choices):
+    """GANs of a kind, whose recipe is made of the choices."""
+    given = (x,) if labels is None else (x, labels)
+    run = dict(checkpoints=checkpoints, folder=folder, rng=rng)
+    return getattr(generative, kind)(*given, RECIPES[kind](**choices), **run)
 
 
 def seeded(seed=0):
@@ -161,8 +177,8 @@ class TestGradientPenalty:
         x = np.concatenate([np.full((50, 1), 0.25), np.full((50, 1), 0.75)])
         of = generative.dense((1,), 2, (16,), (32, 32))
         settings = dict(networks=of, epochs=40, batch_size=50, learning_rate=1e-3)
-        steep = generative.wgan_gp(x, penalty=0.0, rng=seeded(), **settings)[40]
-        held = generative.wgan_gp(x, penalty=10.0, rng=seeded(), **settings)[40]
+        steep = trained("wgan_gp", x, penalty=0.0, rng=seeded(), **settings)[40]
+        held = trained("wgan_gp", x, penalty=10.0, rng=seeded(), **settings)[40]
         at = np.linspace(0.2, 0.8, 61)[:, None]
         slopes = [
             np.abs(np.diff(gan.scores(at)[:, 0])).max() / 0.01 / 2 for gan in (steep, held)
@@ -197,9 +213,10 @@ class TestPrivGan:
     def test_each_pair_learns_its_own_slice(self):
         x = np.repeat([0.1, 0.9], 40)[:, None] + seeded().normal(0, 0.02, (80, 1))
         of = generative.dense((1,), 2, (16,), (32,))
-        gan = generative.priv_gan(
+        gan = trained(
+            "priv_gan",
             x.clip(0, 1),
-            2,
+            n_pairs=2,
             networks=of,
             epochs=2,
             batch_size=10,
@@ -228,7 +245,7 @@ class TestPrivGan:
         settings = dict(networks=of, epochs=150, batch_size=30, learning_rate=5e-3, privacy_delay=1)
         apart = {}
         for weight in (0.0, 20.0):
-            gan = generative.priv_gan(x, 2, privacy=weight, rng=seeded(3), **settings)[150]
+            gan = trained("priv_gan", x, n_pairs=2, privacy=weight, rng=seeded(3), **settings)[150]
             w = torch.randn(500, 2, generator=torch.Generator().manual_seed(0))
             apart[weight] = float(gan.images(w, pair=1).mean() - gan.images(w, pair=0).mean())
         assert apart[0.0] > 0.4 and abs(apart[20.0]) < apart[0.0] - 0.2
@@ -238,19 +255,19 @@ class TestPrivGan:
     )
     def test_bad_pairs(self, pairs, message):
         with pytest.raises(ValueError, match=message):
-            generative.priv_gan(RECORDS, pairs, networks=SMALL)
+            trained("priv_gan", RECORDS, n_pairs=pairs, networks=SMALL)
 
     def test_warm_ups(self):
         x = RECORDS
         settings = dict(networks=SMALL, epochs=3, batch_size=3)
-        cold = generative.priv_gan(
-            x, privacy_epochs=0, privacy_delay=100, rng=seeded(), **settings
+        cold = trained(
+            "priv_gan", x, privacy_epochs=0, privacy_delay=100, rng=seeded(), **settings
         )[3]
-        late = generative.priv_gan(x, privacy_epochs=0, privacy_delay=3, rng=seeded(), **settings)[
+        late = trained("priv_gan", x, privacy_epochs=0, privacy_delay=3, rng=seeded(), **settings)[
             3
         ]
-        warm = generative.priv_gan(
-            x, privacy_epochs=4, privacy_delay=100, rng=seeded(), **settings
+        warm = trained(
+            "priv_gan", x, privacy_epochs=4, privacy_delay=100, rng=seeded(), **settings
         )[3]
         assert np.array_equal(cold.losses["privacy"][:2], late.losses["privacy"][:2])
         assert (
@@ -262,7 +279,8 @@ class TestPrivGan:
 class TestPrivate:
     def trained(self, sigma, max_norm, x, labels, batch_size=None, epochs=1, **options):
         batch_size = batch_size or len(x)
-        return generative.dp_cgan(
+        return trained(
+            "dp_cgan",
             x,
             labels,
             networks=SMALL,
@@ -384,12 +402,17 @@ class TestPrivate:
 
     def test_bad_arguments(self):
         with pytest.raises(ValueError, match="batch_size: given 13"):
-            generative.dp_cgan(RECORDS, np.zeros(12, int), networks=SMALL, batch_size=13)
+            trained("dp_cgan", RECORDS, np.zeros(12, int), networks=SMALL, batch_size=13)
         with pytest.raises(ValueError, match="labels: given shape"):
-            generative.dp_cgan(RECORDS, np.zeros(11, int), networks=SMALL, batch_size=2)
+            trained("dp_cgan", RECORDS, np.zeros(11, int), networks=SMALL, batch_size=2)
         with pytest.raises(ValueError, match="noise_multiplier"):
-            generative.dp_cgan(
-                RECORDS, np.zeros(12, int), networks=SMALL, batch_size=2, noise_multiplier=-1.0
+            trained(
+                "dp_cgan",
+                RECORDS,
+                np.zeros(12, int),
+                networks=SMALL,
+                batch_size=2,
+                noise_multiplier=-1.0,
             )
 
 
@@ -405,7 +428,7 @@ COMMON = dict(networks=SMALL, batch_size=4)
 class TestRuns:
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_stopped_run_goes_on_bit_for_bit(self, kind, tmp_path):
-        train, options = getattr(generative, kind), COMMON | KINDS[kind]
+        train, options = partial(trained, kind), COMMON | KINDS[kind]
         whole = train(RECORDS, epochs=5, checkpoints=[0, 2, 5], rng=seeded(), **options)
         train(RECORDS, epochs=3, checkpoints=[0, 2], folder=tmp_path / "a", rng=seeded(), **options)
         torch.manual_seed(99)  # torch's global generator plays no part
@@ -422,20 +445,20 @@ class TestRuns:
     def test_a_killed_run_goes_on_bit_for_bit(self, tmp_path):
         code = (
             "import numpy as np, os, sys\n"
-            "from mia_lib import generative\n"
+            "from mia_lib import disk, generative\n"
             "from mia_lib.generative import training\n"
             "training.SAVE_EVERY = 0\n"
-            "save, count = training._write, [0]\n"
+            "save, count = disk.write_npz, [0]\n"
             "def dying(path, arrays):\n"
             "    count[0] += 1\n"
-            "    if count[0] == 6: path.with_name(path.name + '.partial').write_bytes(b'half'); "
+            "    if count[0] == 6: path.with_name(path.name + '.part').write_bytes(b'half'); "
             "os._exit(9)\n"
             "    save(path, arrays)\n"
-            "training._write = dying\n"
+            "disk.write_npz = dying\n"
             "of = generative.dense((2, 3), 4, (5,), (6,))\n"
             "x = np.random.default_rng(0).random((12, 2, 3))\n"
-            "generative.js_gan(x, networks=of, epochs=9, batch_size=4, folder=sys.argv[1], "
-            "rng=np.random.default_rng(0))\n"
+            "recipe = generative.JsGanRecipe(networks=of, epochs=9, batch_size=4)\n"
+            "generative.js_gan(x, recipe, folder=sys.argv[1], rng=np.random.default_rng(0))\n"
         )
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
         assert (
@@ -445,10 +468,10 @@ class TestRuns:
             == 9
         )
         assert 0 < int(np.load(tmp_path / "a" / "latest.npz")["epoch"]) < 9
-        resumed = generative.js_gan(
-            RECORDS, epochs=9, folder=tmp_path / "a", rng=seeded(), **COMMON
+        resumed = trained(
+            "js_gan", RECORDS, epochs=9, folder=tmp_path / "a", rng=seeded(), **COMMON
         )[9]
-        assert same(resumed, generative.js_gan(RECORDS, epochs=9, rng=seeded(), **COMMON)[9])
+        assert same(resumed, trained("js_gan", RECORDS, epochs=9, rng=seeded(), **COMMON)[9])
 
     @pytest.mark.parametrize(
         "change",
@@ -461,21 +484,21 @@ class TestRuns:
     )
     def test_a_folder_of_another_training(self, change, tmp_path):
         arguments = {"x": RECORDS, "epochs": 1, "folder": tmp_path / "a", "rng": seeded()} | COMMON
-        generative.js_gan(**arguments)
+        trained("js_gan", **arguments)
         with pytest.raises(ValueError, match="folder: given"):
-            generative.js_gan(**arguments | {"rng": seeded()} | change)
+            trained("js_gan", **arguments | {"rng": seeded()} | change)
 
     def test_a_checkpoint_that_is_past_is_trained_again(self, tmp_path):
-        whole = generative.js_gan(RECORDS, epochs=4, checkpoints=[2, 4], rng=seeded(), **COMMON)
+        whole = trained("js_gan", RECORDS, epochs=4, checkpoints=[2, 4], rng=seeded(), **COMMON)
         arguments = dict(folder=tmp_path / "a", **COMMON)
-        generative.js_gan(RECORDS, epochs=4, rng=seeded(), **arguments)
-        again = generative.js_gan(RECORDS, epochs=4, checkpoints=[2, 4], **arguments)
+        trained("js_gan", RECORDS, epochs=4, rng=seeded(), **arguments)
+        again = trained("js_gan", RECORDS, epochs=4, checkpoints=[2, 4], **arguments)
         assert same(again[2], whole[2]) and same(again[4], whole[4])
 
     def test_training_again_for_a_checkpoint_loses_nothing(self, tmp_path, monkeypatch):
         monkeypatch.setattr(training, "SAVE_EVERY", 0)
         arguments = dict(folder=tmp_path / "a", **COMMON)
-        generative.js_gan(RECORDS, epochs=8, rng=seeded(), **arguments)
+        trained("js_gan", RECORDS, epochs=8, rng=seeded(), **arguments)
         latest = (tmp_path / "a" / "latest.npz").read_bytes()
         epoch = training.Run._epoch
 
@@ -486,25 +509,25 @@ class TestRuns:
 
         with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
             patched.setattr(training.Run, "_epoch", cut)
-            generative.js_gan(RECORDS, epochs=8, checkpoints=[5, 8], **arguments)
+            trained("js_gan", RECORDS, epochs=8, checkpoints=[5, 8], **arguments)
         assert (tmp_path / "a" / "latest.npz").read_bytes() == latest
         done = []
         monkeypatch.setattr(
             training.Run, "_epoch", lambda *args: done.append(args[-1]) or epoch(*args)
         )
-        generative.js_gan(
-            RECORDS, epochs=9, **arguments
+        trained(
+            "js_gan", RECORDS, epochs=9, **arguments
         )  # without the missing checkpoint: from the latest
         assert done == [9]
-        whole = generative.js_gan(RECORDS, epochs=9, checkpoints=[5, 9], rng=seeded(), **COMMON)
+        whole = trained("js_gan", RECORDS, epochs=9, checkpoints=[5, 9], rng=seeded(), **COMMON)
         done.clear()
-        again = generative.js_gan(RECORDS, epochs=9, checkpoints=[5, 9], **arguments)
+        again = trained("js_gan", RECORDS, epochs=9, checkpoints=[5, 9], **arguments)
         assert done[0] < 5 and same(again[5], whole[5]) and same(again[9], whole[9])
         assert not (tmp_path / "a" / "again.npz").exists()
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_diverged_run_names_its_epoch(self, kind, tmp_path):
-        train = getattr(generative, kind)
+        train = partial(trained, kind)
         with pytest.raises(
             ValueError,
             match=r"loss: given (nan|inf|-inf) in epoch \d+.*try a smaller learning_rate",
@@ -525,10 +548,9 @@ class TestRuns:
 
     @pytest.mark.parametrize("value", [np.nan, np.inf])
     def test_weights_that_the_last_step_spoilt_are_not_kept(self, value, tmp_path):
-        run = training.Run(
-            "toy", RECORDS, SMALL, {"precision": "float32"}, tmp_path / "a", seeded(), "cpu"
-        )
-        network, _ = run.add("generator", lambda: torch.nn.Linear(2, 2), 0.1, (0.5, 0.9))
+        recipe = generative.GanRecipe(networks=SMALL, epochs=3)
+        run = training.Run("toy", RECORDS, recipe, folder=tmp_path / "a", rng=seeded())
+        network, _ = run.add("generator", lambda: torch.nn.Linear(2, 2))
 
         def step(epoch):  # its loss is taken before the weights change
             if epoch == 3:
@@ -540,7 +562,7 @@ class TestRuns:
             match=r"weights of generator/weight: given nan or inf after epoch 3 of the toy"
             r".*learning_rate",
         ):
-            run.train(step, 1, 3, [1, 3])
+            run.train(step, 1, [1, 3])
         kept = sorted(path.name for path in (tmp_path / "a").glob("*.npz"))
         assert (
             kept == ["epoch-000001.npz", "latest.npz"]
@@ -548,15 +570,15 @@ class TestRuns:
         )
 
     def test_the_manifest_is_readable(self, tmp_path):
-        generative.wgan_gp(
-            RECORDS, epochs=1, folder=tmp_path / "a", rng=seeded(), penalty=3.0, **COMMON
+        trained(
+            "wgan_gp", RECORDS, epochs=1, folder=tmp_path / "a", rng=seeded(), penalty=3.0, **COMMON
         )
         manifest = json.loads((tmp_path / "a" / "manifest.json").read_text())
         assert manifest["kind"] == "WGAN-GP" and manifest["penalty"] == 3.0
 
     def test_bfloat16_is_near_and_scores_in_float32(self):
         runs = [
-            generative.wgan_gp(RECORDS, epochs=5, rng=seeded(), precision=p, **COMMON)[5]
+            trained("wgan_gp", RECORDS, epochs=5, rng=seeded(), precision=p, **COMMON)[5]
             for p in ("float32", "bfloat16")
         ]
         a, b = (gan.scores(RECORDS) for gan in runs)
@@ -584,7 +606,7 @@ class TestRuns:
     )
     def test_bad_arguments(self, change, name):
         with pytest.raises(ValueError, match=f"{name}: given"):
-            generative.js_gan(**{"x": RECORDS, "epochs": 2} | COMMON | change)
+            trained("js_gan", **{"x": RECORDS, "epochs": 2} | COMMON | change)
 
     def test_steps_are_full_batches(self):
         assert [training.steps(n, 4) for n in (3, 4, 7, 8)] == [1, 1, 1, 2]
@@ -593,7 +615,7 @@ class TestRuns:
 @pytest.fixture(scope="module")
 def gans():
     return {
-        kind: getattr(generative, kind)(RECORDS, epochs=1, rng=seeded(), **COMMON | KINDS[kind])[1]
+        kind: trained(kind, RECORDS, epochs=1, rng=seeded(), **COMMON | KINDS[kind])[1]
         for kind in KINDS
     }
 
@@ -646,8 +668,8 @@ def digits_gan():
     x = data.load("digits").x
     member = np.zeros(len(x), bool)
     member[seeded(5).permutation(len(x))[:120]] = True
-    gan = generative.wgan_gp(
-        x[member], epochs=250, batch_size=60, learning_rate=5e-4, rng=seeded()
+    gan = trained(
+        "wgan_gp", x[member], epochs=250, batch_size=60, learning_rate=5e-4, rng=seeded()
     )[250]
     return x, member, gan
 

@@ -5,6 +5,7 @@ non-zero exit.
 import hashlib
 import importlib.util
 import json
+import os
 from pathlib import Path
 
 import nbformat
@@ -100,6 +101,23 @@ def test_papermill_and_plain_write_the_same_record(notebooks, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)  # plain mode changes the folder; this puts it back afterwards
     assert call(notebooks, "--plain", "-p", "rate", "2", "-p", "flag", "true") == 0
     assert json.loads((tmp_path / "results" / "record.json").read_text()) == record
+
+
+def test_a_record_goes_to_the_repository_and_its_notebook_does_not(
+    notebooks, tmp_path, monkeypatch
+):
+    monkeypatch.delenv("MIA_RESULTS")
+    begun = run.code_hash(notebooks / "small.ipynb")
+    write = "import os\nprint(os.environ['MIA_CODE'])"
+    notebook = nbformat.read(notebooks / "small.ipynb", 4)
+    notebook.cells.append(nbformat.v4.new_code_cell(write))
+    nbformat.write(notebook, notebooks / "small.ipynb")
+    assert call(notebooks, "--record") == 0
+    assert [path.name for path in (notebooks / "results").iterdir()] == ["record.json"]
+    executed = tmp_path / "_build" / "results" / "small--toy--smoke.ipynb"
+    hashed = run.code_hash(notebooks / "small.ipynb")
+    assert f"small {hashed}" in executed.read_text() and hashed != begun
+    assert "MIA_CODE" not in os.environ
 
 
 def test_plain_runs_without_the_notebook_tools(notebooks, tmp_path, monkeypatch):

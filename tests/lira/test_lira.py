@@ -175,8 +175,8 @@ class TestLiteralLoops:
             lira.leave_one_out(x, member, variance="global"),
             lira.online(x[0], x[1:], member[1:], "global"),
         )
-        monkeypatch.setattr(lira.every_target.inputs, "BLOCK", 50)
-        monkeypatch.setattr(lira.every_target.inputs, "CHUNK", 130)
+        monkeypatch.setattr(lira.every_target.blocks, "BLOCK", 50)
+        monkeypatch.setattr(lira.every_target.blocks, "CHUNK", 130)
         parts = (
             lira.leave_one_out(x, member, variance="global"),
             lira.online(x[0], x[1:], member[1:], "global"),

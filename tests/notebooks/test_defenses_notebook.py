@@ -2,6 +2,8 @@
 end with one line.
 """
 
+import json
+
 import pytest
 from learnable_archives import TABLES, cifar100, tables
 from notebook_runs import begin, call, cases, last_line, values
@@ -101,3 +103,20 @@ def test_bad_parameters_end_with_one_line(changes, message, here, capsys):
 def test_early_stopping_ends_within_the_epochs(data, scale):
     given = begin("defenses", 2) | values("defenses", data, scale)
     assert 2 <= given["n_checkpoints"] <= given["epochs"]
+
+
+def test_stored_models_of_another_processor_are_said_in_one_line(here, capsys):
+    """The curve of adversarial regularization is trained anew: it need not be the stored run's."""
+
+    def said():
+        small = SMALL | {"n_seeds": 1, "architectures": [], "scale": "smoke"}
+        begin("defenses", 18, **small)
+        return capsys.readouterr().out
+
+    assert "of other instructions" not in said()
+    for file in (here / "MIA_RUNS").rglob("manifest.json"):
+        manifest = json.loads(file.read_text())
+        manifest["machine"] |= {"processor": "another"}
+        file.write_text(json.dumps(manifest))
+    line = "the stored models may be of other instructions than this processor's"
+    assert said().count(line) == 1

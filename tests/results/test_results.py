@@ -45,24 +45,26 @@ def rows():
 
 
 def write(**changes):
-    arguments = dict(
+    of = dict(
         notebook="lira",
         data="digits",
         scale="smoke",
         parameters={"models": 8, "lr": 0.1, "attacks": ["loss", "lira"], "nested": {"a": None}},
         seed=0,
-        rows=rows(),
-        seconds=1.5,
+        device="cpu",
+        data_hash=None,
     )
-    return results.write(**{**arguments, **changes})
+    of |= {name: changes.pop(name) for name in list(changes) if name in of}
+    made = dict(rows=rows(), seconds=1.5) | changes
+    return results.write(results.Provenance(**of), **made)
 
 
 def test_write_and_read_back(project):
     path = write(device="one core", data_hash=results.hash_arrays(np.arange(3)))
     assert path == project / "_build" / "results" / "lira--digits--smoke.json"
     record = results.read(path)
-    header = "schema notebook data scale parameters seed hashes versions device date seconds rows"
-    assert " ".join(record) == header
+    header = "schema notebook data scale parameters seed hashes versions device date seconds"
+    assert " ".join(record) == f"{header} processor_seconds rows"
     assert " ".join(record["rows"][0]) == "id what paper where value low high n note"
     assert record["rows"] == rows()
     assert record["parameters"] == {
@@ -73,11 +75,56 @@ def test_write_and_read_back(project):
     }
     assert record["hashes"] == {
         "data": results.hash_arrays(np.arange(3)),
-        "code": results.hash_code(),
+        "code": None,  # the project has no notebook of that name
     }
     assert record["versions"]["numpy"] == np.__version__ and "python" in record["versions"]
     assert record["device"] == "one core" and record["seconds"] == 1.5 and record["seed"] == 0
     assert os.listdir(path.parent) == [path.name]  # nothing partial left
+
+
+def notebook_of(project, *lines):
+    cell = {"cell_type": "code", "metadata": {}, "source": list(lines)}
+    (project / "notebooks").mkdir(exist_ok=True)
+    path = project / "notebooks" / "lira.ipynb"
+    path.write_text(json.dumps({"cells": [cell]}))
+    return path
+
+
+def test_a_record_knows_whether_its_code_has_changed(project, monkeypatch):
+    page = notebook_of(project, "from mia_lib import signals\n", "signals.entropy([1.0, 2.0])")
+    record = results.read(write())
+    assert record["hashes"]["code"] == results.hash_code(page)
+    other = results.read(write(notebook="gone"))
+    older = {**record, "hashes": {"data": None, "code": "0" * 64}}
+    assert results.as_of_today([record, other, older]) == [True, False, False]
+    notebook_of(project, "from mia_lib import signals as s\n", "s.entropy([1.0, 2.0])  # nats")
+    assert results.as_of_today([record]) == [True]
+    notebook_of(project, "from mia_lib import signals\n", "signals.entropy([1.0, 3.0])")
+    assert results.as_of_today([record]) == [False]
+    page.unlink()
+    assert results.as_of_today([record, other], project / "elsewhere") == [False, False]
+    assert results.as_of_today([]) == []
+
+
+def test_the_code_is_that_of_the_beginning_of_the_run(project, monkeypatch):
+    page = notebook_of(project, "1 + 1")
+    begun = results.hash_code(page)
+    monkeypatch.setenv("MIA_CODE", f"lira {begun}")
+    notebook_of(project, "1 + 2")  # edited while it runs
+    assert results.read(write())["hashes"]["code"] == begun != results.hash_code(page)
+    monkeypatch.setenv("MIA_CODE", f"bayes {begun}")  # of another notebook
+    assert results.read(write())["hashes"]["code"] == results.hash_code(page)
+
+
+def test_a_record_without_processor_seconds_is_read(project):
+    path = write()
+    record = json.loads(path.read_text())
+    assert record.pop("processor_seconds") > 0
+    path.write_text(json.dumps(record))
+    assert results.read(path) == record
+    path.write_text(json.dumps({**record, "processor_seconds": "many"}))
+    with pytest.raises(ValueError, match="record.processor_seconds: given 'many'"):
+        results.read(path)
 
 
 def test_where_it_is_written(project, tmp_path, monkeypatch):
@@ -331,13 +378,3 @@ def test_hash_of_arrays_in_blocks():
     changed = x.copy()
     changed[-1, -1] += 1
     assert results.hash_arrays(x) == results.hash_arrays(x.copy()) != results.hash_arrays(changed)
-
-
-def test_hash_of_code(tmp_path):
-    page = tmp_path / "page.py"
-    page.write_bytes(b"a = 1\n")
-    one = results.hash_code(page)
-    page.write_bytes(b"a = 1\r\n")
-    assert results.hash_code(page) == one != results.hash_code()
-    page.write_bytes(b"a = 2\n")
-    assert results.hash_code(page) != one

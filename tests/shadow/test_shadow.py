@@ -22,9 +22,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mia_lib import shadow
+from mia_lib import disk, machine, reseed, shadow
 from mia_lib.shadow import identity, run
-from mia_lib.shadow import store as stores
 from mia_lib.train import Classifier
 
 N, S = 60, 8
@@ -46,9 +45,9 @@ RECIPE = Classifier(hidden=(6,), epochs=3, batch_size=8)
 def contents(folder):
     """Every byte that a run leaves, but for the lock and the time it took."""
     return {
-        str(f.relative_to(folder)): f.read_bytes()
+        str(f.relative_to(folder)): re.sub(rb'"processor_seconds": [\d.e-]+', b"", f.read_bytes())
         for f in sorted(folder.rglob("*"))
-        if f.is_file() and f.name != "lock" and f.parent.name != "seconds"
+        if f.is_file() and f.name != "lock"
     }
 
 
@@ -361,7 +360,7 @@ SERVER = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 import test_shadow as t
-from mia_lib import shadow
+from mia_lib import machine, reseed, shadow
 
 def job(folder):
     shadow.train(t.RECIPE, *t.data(), t.half(), folder, seed=3, chunk=2)
@@ -454,7 +453,7 @@ def test_killed_at_each_step_of_writing(tmp_path, finished, moment, monkeypatch)
 
     folder = tmp_path / "s"
     with monkeypatch.context() as patch:
-        patch.setattr(stores.os, "replace", Cut(os.replace, "replace"))
+        patch.setattr(disk.os, "replace", Cut(os.replace, "replace"))
         with pytest.raises(PowerFailure):
             shadow.train(RECIPE, *data(), half(), folder, seed=3, chunk=2)
     with warnings.catch_warnings():
@@ -591,8 +590,8 @@ def test_describe_is_stable_and_sees_what_matters():
 def test_two_writers_are_an_error_and_a_killed_one_leaves_no_lock(tmp_path):
     folder = tmp_path / "s"
     code = (
-        "import sys, time; from mia_lib.shadow import store\n"
-        "with store.locked(sys.argv[1]):\n    print('ready', flush=True); time.sleep(60)"
+        "import sys, time; from mia_lib import disk\n"
+        "with disk.locked(sys.argv[1]):\n    print('ready', flush=True); time.sleep(60)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, folder], stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"ready\n"
@@ -601,7 +600,7 @@ def test_two_writers_are_an_error_and_a_killed_one_leaves_no_lock(tmp_path):
     process.kill()
     process.wait()
     shadow.train(RECIPE, *data(), half(), folder)
-    with stores.locked(folder):
+    with disk.locked(folder):
         with pytest.raises(ValueError, match="which another run is writing"):
             shadow.train(RECIPE, *data(), half(), folder)
 
@@ -672,14 +671,16 @@ def test_a_store_without_a_folder_names_its_own(tmp_path, monkeypatch):
 
 
 def test_seconds_are_those_of_all_runs_that_trained_into_the_store(tmp_path, monkeypatch):
-    clock = iter(np.cumsum([0.0, 3, 100, 5, 1000, 7]).tolist())
-    monkeypatch.setattr(run.time, "perf_counter", lambda: next(clock))
+    took = iter([3.0, 5.0, 7.0])
+    monkeypatch.setattr(run.clock, "stopwatch", lambda threads: lambda: next(took))
     call = (RECIPE, *data(), half()[:5], tmp_path / "s")
     store = shadow.train(*call, chunk=2)
     assert store.seconds_per_model == (3 + 5 + 7) / 5
-    assert shadow.train(*call, chunk=2).seconds_per_model == 3  # nothing trained, nothing counted
-    for file in (tmp_path / "s" / "seconds").iterdir():
-        file.unlink()
+    again = shadow.train(*call, chunk=2)  # nothing trained, nothing counted
+    assert again.seconds_per_model == store.seconds_per_model
+    for file in (tmp_path / "s" / "done").iterdir():  # as stores of old versions have it
+        record = json.loads(file.read_text())
+        file.write_text(json.dumps({k: v for k, v in record.items() if k != "processor_seconds"}))
     assert np.isnan(store.seconds_per_model)
 
 
@@ -692,3 +693,92 @@ def test_a_folder_is_named_after_everything_it_is_told(monkeypatch, tmp_path):
     assert (
         found[0] == shadow.folder("toy", "a", RECIPE, np.arange(3)) and found[0].parent == tmp_path
     )
+
+
+# --- the machine and the shift of the seeds -------------------------------------------------------
+
+ELSEWHERE = {"processor": "another", "torch": "DEFAULT", "BLAS": "openblas Prescott"}
+
+
+def rewritten(file, change):
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+
+
+def again(folder, **changes):
+    x, y = data()
+    call = {"fit": RECIPE, "x": x, "y": y, "masks": half(), "store": folder, "seed": 3, "chunk": 2}
+    return shadow.train(**(call | changes))
+
+
+def test_a_store_names_what_made_it(finished):
+    assert finished.manifest["machine"] == machine.instructions()
+    assert {"threads", "versions"} <= finished.manifest.keys()
+    assert json.loads((finished.path / "manifest.json").read_text()) == finished.manifest
+    for file in (finished.path / "done").glob("*.json"):
+        assert json.loads(file.read_text())["machine"] == machine.instructions()
+
+
+def test_models_of_other_instructions_are_read_and_one_line_says_so(copy, finished, monkeypatch):
+    monkeypatch.setattr(run, "train_chunk", None)  # nothing is trained
+    rewritten(copy / "manifest.json", lambda manifest: manifest.update(machine=ELSEWHERE))
+    for name in ("0000", "0004"):
+        rewritten(copy / "done" / f"{name}.json", lambda done: done.update(machine=ELSEWHERE))
+    with pytest.warns(UserWarning, match="4 models were trained with other instructions") as said:
+        store = again(copy)
+    assert len(said) == 1 and "torch DEFAULT, here " in str(said[0].message)
+    assert store.manifest["machine"] == ELSEWHERE
+    assert np.array_equal(store.logits(), finished.logits())
+
+
+def test_what_is_missing_is_trained_here_and_says_so_itself(copy):
+    rewritten(copy / "manifest.json", lambda manifest: manifest.update(machine=ELSEWHERE))
+    for name in ("0000", "0002", "0004"):
+        rewritten(copy / "done" / f"{name}.json", lambda done: done.update(machine=ELSEWHERE))
+    (copy / "done" / "0006.json").unlink()
+    with pytest.warns(UserWarning, match="6 models were trained with other instructions"):
+        again(copy)
+    assert json.loads((copy / "done" / "0006.json").read_text())["machine"] != ELSEWHERE
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_store_that_names_no_machine_is_gone_on_with(copy, finished):
+    rewritten(copy / "manifest.json", lambda manifest: manifest.pop("machine"))
+    for file in (copy / "done").glob("*.json"):
+        rewritten(file, lambda done: done.pop("machine"))
+    (copy / "done" / "0002.json").unlink()
+    assert np.array_equal(again(copy).logits(), finished.logits())
+    assert np.array_equal(shadow.load(copy).logits(), finished.logits())
+    assert "machine" not in json.loads((copy / "manifest.json").read_text())
+
+
+def test_a_shift_trains_other_models_on_the_same_data(tmp_path, copy, finished, monkeypatch):
+    monkeypatch.setenv(reseed.VARIABLE, "2")
+    with pytest.raises(ValueError, match="reseed: absent -> 2"):
+        again(copy)
+    shifted = again(tmp_path / "shifted")
+    assert shifted.manifest.pop("reseed") == 2 and shifted.manifest == finished.manifest
+    assert np.array_equal(shifted.masks, finished.masks)
+    same = [np.array_equal(a, b) for a, b in zip(shifted.logits(), finished.logits())]
+    assert not any(same)
+    one = RECIPE(*data(), half()[:1], [np.random.default_rng(shifted.seeds[0])])
+    assert np.allclose(RECIPE.logits(one, data()[0])[0], shifted.logits()[0, 0], atol=1e-5)
+
+
+def test_a_shift_has_a_folder_of_its_own(monkeypatch):
+    plain = shadow.folder("toy", 1)
+    monkeypatch.setenv(reseed.VARIABLE, "2")
+    two = shadow.folder("toy", 1)
+    monkeypatch.setenv(reseed.VARIABLE, "3")
+    assert len({plain, two, shadow.folder("toy", 1)}) == 3
+    monkeypatch.setenv(reseed.VARIABLE, "0")
+    assert shadow.folder("toy", 1) == plain
+
+
+def test_the_librarys_hash_leaves_the_shift_out():
+    plain = "from mia_lib import checks\ndef f(rngs):\n    return rngs\n"
+    shifted = "from mia_lib import checks, reseed\n@reseed.fit\ndef f(rngs):\n    return rngs\n"
+    assert identity._without_comments(plain) == identity._without_comments(shifted)
+    other = shifted.replace("@reseed.fit", "@functools.cache")
+    assert identity._without_comments(plain) != identity._without_comments(other)

@@ -16,7 +16,10 @@ SPLIT = (
     "characteristic_function_test",
     "classifier_test",
 )
-FAST = {"deep_feature_test": {"n_steps": 20}, "classifier_test": {"hidden": (8,)}}
+FAST = {
+    "deep_feature_test": {"recipe": two_sample.DeepFeatures(n_steps=20)},
+    "classifier_test": {"hidden": (8,)},
+}
 
 
 def run(name, halves, rng, **options):

@@ -1,0 +1,477 @@
+"""Every attack on single records of a classifier that this book has, one entry each.
+
+The experiment notebooks, the audit, *Which attack should I trust?* and the table of the reference
+pages read this list, and the tests go through it. An attack's settings stand in its entry and
+nowhere else.
+
+The modules that an entry names lie below this one, and none of them imports it: `mia_lib.lira`,
+`mia_lib.bayes` and `mia_lib.risk_score` know nothing of `mia_lib.attacks`, whose own modules know
+nothing of the catalogue. So ``attacks.CATALOGUE`` is an ordinary import without a circle.
+"""
+
+import dataclasses
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from mia_lib import checks, lira, signals
+from mia_lib.attacks import calibrated, forms, gradient, quantile, rmia, tail, thresholds
+
+# What an adversary may have to have.
+NEEDS = {
+    "class": "the predicted class",
+    "outputs": "the target's outputs, logits or probabilities",
+    "label": "the right class of the record",
+    "queries": "the target's outputs at points of the adversary's own choice",
+    "weights": "the target's weights",
+    "known": "the membership of other records of the target",
+    "features": "features of the record",
+    "shadow": "shadow models, on any records",
+    "classes": "members and non-members of every class among the shadow models' records",
+    "OUT": "shadow models that did not train on the record",
+    "IN": "shadow models that did",
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Attack:
+    """One attack: who found it, what its adversary needs, and how it is run.
+
+    Parameters
+    ----------
+    name : str
+        What the book calls it.
+    authors : str
+    year : int
+        Of publication.
+    equation : str
+        What is computed, and where that is printed.
+    needs : tuple of str
+        Words of `catalogue.NEEDS`.
+    signal : callable
+        ``signal(logits, labels)`` makes what the attack reads, (..., n) or (..., n, d), of outputs
+        (..., n, K); larger speaks for a member where it is one number. An attack that needs
+        "queries" or "weights" asks the model itself: ``signal(fit, x)`` of MERLIN returns a
+        function for `shadow.Store.apply`, and the gradients' is ``signal(recipe, state, x, y)``.
+    options : mapping of str
+        The settings, keyword arguments of both functions below. Settings of a signal are bound to
+        it.
+    one_target : callable
+        ``one_target(target, shadow, shadow_member, **options)`` returns scores (n,) of one target
+        with signals (n,), from S shadow models' signals (S, n) and masks (S, n), larger meaning
+        more likely a member. Without shadow models among the needs the first argument is enough.
+    every_target : callable
+        ``every_target(signals, member, **options)`` returns (S, n), every model in turn the target;
+        ``lira.leave_one_out(signals, member, entry)`` checks its arguments and calls it.
+    chapter : str
+        The page that teaches it.
+
+    Notes
+    -----
+    Taught in book/which_attack.ipynb.
+
+    Examples
+    --------
+    >>> entry = named("Midpoint")
+    >>> entry.authors, entry.needs
+    ('Sablayrolles et al.', ('outputs', 'label', 'IN', 'OUT'))
+    >>> entry.one_target([2.5], [[3.0], [1.0]], [[True], [False]], **entry.options)
+    array([0.5])
+    """
+
+    name: str
+    authors: str
+    year: int
+    equation: str
+    needs: tuple
+    signal: Callable
+    options: Mapping
+    one_target: Callable
+    every_target: Callable
+    chapter: str
+
+    def __post_init__(self):
+        object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
+
+    def __repr__(self):
+        return f"Attack({self.name!r})"
+
+    @property
+    def adversary(self):
+        """What its adversary has beyond the target's outputs, in a few words."""
+        has = set(self.needs)
+        if "IN" in has:
+            return "shadow models trained with and without the record"
+        if "OUT" in has:
+            return "shadow models trained without the record"
+        if "shadow" in has:
+            return "shadow models, on any records"
+        if "known" in has:
+            more = has & {"weights", "features"}
+            return "the membership of other records" + (f", the {more.pop()}" if more else "")
+        if "queries" in has:
+            return "outputs at points of its own choice"
+        if "class" in has:
+            return "the predicted class alone"
+        return "the outputs" if "label" in has else "the outputs, not the label"
+
+    def takes(self, **given):
+        """Those of the given arguments that both of its functions have, such as labels or rng.
+
+        Examples
+        --------
+        >>> named("Privacy risk score").takes(labels=[0, 1], features=None)
+        {'labels': [0, 1]}
+        """
+        names = inspect.signature(self.one_target, follow_wrapped=False).parameters
+        return {name: value for name, value in given.items() if name in names}
+
+
+# From so many models on LiRA fits a spread to each record by itself (Carlini et al. 2022, Fig. 9);
+# one spread for all records is better below.
+_LIRA = {"per_example_from": 64}
+_ON_RECORD = ("outputs", "label", "OUT")
+_IN_AND_OUT = ("outputs", "label", "IN", "OUT")
+_TAUGHT = ("outputs", "label", "shadow", "classes")
+
+_ALONE = {"options": {}, "one_target": forms.as_it_is, "every_target": forms.as_they_are}
+_MIDPOINT = {"one_target": calibrated.midpoint, "every_target": calibrated.midpoint.every_target}
+_WATSON = {
+    "one_target": calibrated.difficulty_calibration,
+    "every_target": calibrated.difficulty_calibration.every_target,
+}
+_RMIA = {"one_target": rmia.rmia, "every_target": rmia.rmia.every_target}
+
+# First the rows of Table I of Carlini et al. 2022, in its order.
+CATALOGUE = (
+    Attack(
+        name="LOSS",
+        authors="Yeom et al.",
+        year=2018,
+        equation="log p_y; Carlini et al. 2022, section III-A",
+        needs=("outputs", "label"),
+        signal=thresholds.loss,
+        chapter="book/membership_game.ipynb",
+        **_ALONE,
+    ),
+    Attack(
+        name="Class networks",
+        authors="Shokri et al.",
+        year=2017,
+        equation="a network on p for each class; Song and Mittal 2021, section 2.2.1",
+        needs=_TAUGHT,
+        signal=forms.outputs,
+        options={"epochs": 30},
+        one_target=forms.class_networks,
+        every_target=forms.class_networks_every_target,
+        chapter="book/metric_attacks.ipynb",
+    ),
+    Attack(
+        name="MERLIN",
+        authors="Jayaraman et al.",
+        year=2021,
+        equation="share of noisy copies with a larger loss; Carlini et al. 2022, section V-C",
+        needs=("queries", "label"),
+        # noise in standard deviations of the data, not tuned; the paper's number of copies
+        signal=functools.partial(forms.merlin, noise=0.3, copies=100),
+        chapter="notebooks/lira.ipynb",
+        **_ALONE,
+    ),
+    Attack(
+        name="Modified entropy, class thresholds",
+        authors="Song and Mittal",
+        year=2021,
+        equation="modified entropy beside a threshold of its class; section 3.1, eqs. 8 and 9",
+        needs=("outputs", "label", "shadow"),
+        signal=forms.minus_modified_entropy,
+        options={"fallback": True},
+        one_target=calibrated.class_calibrated,
+        every_target=calibrated.class_calibrated.every_target,
+        chapter="book/lira.ipynb",
+    ),
+    Attack(
+        name="MALT",
+        authors="Sablayrolles et al.",
+        year=2019,
+        equation="log p_y - (mu_in + mu_out) / 2; Carlini et al. 2022, section V-C",
+        needs=_IN_AND_OUT,
+        signal=thresholds.loss,
+        options={},
+        chapter="book/lira.ipynb",
+        **_MIDPOINT,
+    ),
+    Attack(
+        name="Outlier tail",
+        authors="Long et al.",
+        year=2020,
+        equation="-log Pr[OUT model >= target], isolated records; Carlini et al. 2022, section V-C",
+        needs=_ON_RECORD,
+        signal=thresholds.loss,
+        options={},
+        one_target=tail.outlier_tail,
+        every_target=tail.outlier_tail.every_target,
+        chapter="book/lira.ipynb",
+    ),
+    Attack(
+        name="Difficulty calibration",
+        authors="Watson et al.",
+        year=2022,
+        equation="log p_y - mu_out; Carlini et al. 2022, section V-C",
+        needs=_ON_RECORD,
+        signal=thresholds.loss,
+        options={},
+        chapter="book/lira.ipynb",
+        **_WATSON,
+    ),
+    Attack(
+        name="Reference quantile",
+        authors="Ye et al.",
+        year=2022,
+        equation="Attack R: share of OUT models below the target; Carlini et al. 2022, section V-C",
+        needs=_ON_RECORD,
+        signal=signals.logit_confidence,
+        options={},
+        one_target=calibrated.reference_quantile,
+        every_target=calibrated.reference_quantile.every_target,
+        chapter="book/lira.ipynb",
+    ),
+    Attack(
+        name="LiRA, online",
+        authors="Carlini et al.",
+        year=2022,
+        equation="log N(phi; mu_in, s_in^2) - log N(phi; mu_out, s_out^2); Algorithm 1",
+        needs=_IN_AND_OUT,
+        signal=signals.logit_confidence,
+        options=_LIRA,
+        one_target=forms.online,
+        every_target=forms.online_every_target,
+        chapter="book/lira.ipynb",
+    ),
+    # Variants of these, what came later, and what knows more or less
+    Attack(
+        name="LiRA, online, global variance",
+        authors="Carlini et al.",
+        year=2022,
+        equation="Algorithm 1 with one spread for all records; section VI-B",
+        needs=_IN_AND_OUT,
+        signal=signals.logit_confidence,
+        options={"variance": "global"},
+        one_target=lira.online,
+        every_target=lira.online.every_target,
+        chapter="book/lira.ipynb",
+    ),
+    Attack(
+        name="LiRA, offline",
+        authors="Carlini et al.",
+        year=2022,
+        equation="log Phi((phi - mu_out) / s_out); eq. 4",
+        needs=_ON_RECORD,
+        signal=signals.logit_confidence,
+        options=_LIRA,
+        one_target=forms.offline,
+        every_target=forms.offline_every_target,
+        chapter="book/lira.ipynb",
+    ),
+    Attack(
+        name="LiRA, offline, global variance",
+        authors="Carlini et al.",
+        year=2022,
+        equation="eq. 4 with one spread for all records; section VI-B",
+        needs=_ON_RECORD,
+        signal=signals.logit_confidence,
+        options={"variance": "global"},
+        one_target=lira.offline,
+        every_target=lira.offline.every_target,
+        chapter="book/lira.ipynb",
+    ),
+    Attack(
+        name="Confidence",
+        authors="Carlini et al.",
+        year=2022,
+        equation="phi = log p_y - log(1 - p_y); section VI-A",
+        needs=("outputs", "label"),
+        signal=signals.logit_confidence,
+        chapter="book/metric_attacks.ipynb",
+        **_ALONE,
+    ),
+    Attack(
+        name="Calibrated confidence",
+        authors="Watson et al.",
+        year=2022,
+        equation="phi - mu_out: logit scaling added by Carlini et al. 2022, section VI-A",
+        needs=_ON_RECORD,
+        signal=signals.logit_confidence,
+        options={},
+        chapter="book/lira.ipynb",
+        **_WATSON,
+    ),
+    Attack(
+        name="Midpoint",
+        authors="Sablayrolles et al.",
+        year=2019,
+        equation="phi - (mu_in + mu_out) / 2: logit scaling added by Carlini et al. 2022, VI-A",
+        needs=_IN_AND_OUT,
+        signal=signals.logit_confidence,
+        options={},
+        chapter="book/lira.ipynb",
+        **_MIDPOINT,
+    ),
+    Attack(
+        name="RMIA, online",
+        authors="Zarifzadeh et al.",
+        year=2024,
+        equation="share of z with p_x / mean p_x >= gamma p_z / mean p_z",
+        needs=_IN_AND_OUT,
+        signal=thresholds.loss,
+        options={"gamma": rmia.GAMMA},
+        chapter="book/lira.ipynb",
+        **_RMIA,
+    ),
+    Attack(
+        name="RMIA, offline",
+        authors="Zarifzadeh et al.",
+        year=2024,
+        equation="as online, the mean being ((1 + a) p_out + 1 - a) / 2",
+        needs=_ON_RECORD,
+        signal=thresholds.loss,
+        # slope: a, how much more a record is believed on average than by OUT models
+        options={"gamma": rmia.GAMMA, "slope": 0.3},
+        chapter="book/lira.ipynb",
+        **_RMIA,
+    ),
+    Attack(
+        name="Quantile regression",
+        authors="Bertran et al.",
+        year=2023,
+        equation="phi - the quantile of non-members with such features",
+        needs=("outputs", "label", "known", "features"),
+        signal=signals.logit_confidence,
+        options={"level": 0.99},
+        one_target=forms.quantile_regression,
+        every_target=quantile.quantile_regression,
+        chapter="book/which_attack.ipynb",
+    ),
+    Attack(
+        name="Bayes risk",
+        authors="Liu et al.",
+        year=2022,
+        equation="f_p(phi) from equally full bins; eq. 8",
+        needs=("outputs", "label", "known"),
+        signal=signals.logit_confidence,
+        options={"bins": 20},
+        one_target=forms.bayes_risk,
+        every_target=forms.bayes_risk_every_target,
+        chapter="book/bayes.ipynb",
+    ),
+    Attack(
+        name="Gradient network",
+        authors="Nasr et al.",
+        year=2019,
+        equation="a network on the gradient of the loss; section III",
+        needs=("weights", "label", "known"),
+        signal=gradient.gradient_features,
+        options={"epochs": 50},
+        one_target=forms.gradient_network,
+        every_target=forms.gradient_network_every_target,
+        chapter="book/metric_attacks.ipynb",
+    ),
+    Attack(
+        name="Learned network",
+        authors="Nasr et al.",
+        year=2018,
+        equation="a network on p and the label; Song and Mittal 2021, section 2.2.1",
+        needs=_TAUGHT,
+        signal=forms.outputs,
+        # rows: of the shadow models' answers, how many teach at most
+        options={"epochs": 30, "rows": 5_000},
+        one_target=forms.label_network,
+        every_target=forms.label_network_every_target,
+        chapter="book/metric_attacks.ipynb",
+    ),
+    Attack(
+        name="Privacy risk score",
+        authors="Song and Mittal",
+        year=2021,
+        equation="Pr[member | bin of the modified entropy, class]; eqs. 12, 14 and 15",
+        needs=_TAUGHT,
+        signal=signals.modified_entropy,  # smaller speaks for a member; the bins learn that
+        options={"bins": 5, "log_bins": True},
+        one_target=forms.privacy_risk_score,
+        every_target=forms.risk_score_every_target,
+        chapter="book/metric_attacks.ipynb",
+    ),
+    Attack(
+        name="Modified entropy",
+        authors="Song and Mittal",
+        year=2021,
+        equation="-(1 - p_y) log p_y - sum over the others of p_c log(1 - p_c), negated; eq. 8",
+        needs=("outputs", "label"),
+        signal=forms.minus_modified_entropy,
+        chapter="book/metric_attacks.ipynb",
+        **_ALONE,
+    ),
+    Attack(
+        name="Entropy",
+        authors="Song and Mittal",
+        year=2021,
+        equation="sum of p_c log p_c; eq. 7",
+        needs=("outputs",),
+        signal=forms.minus_entropy,
+        chapter="book/metric_attacks.ipynb",
+        **_ALONE,
+    ),
+    Attack(
+        name="Hinge",
+        authors="Carlini et al.",
+        year=2022,
+        equation="z_y - the largest other logit; section VI-A",
+        needs=("outputs", "label"),
+        signal=signals.hinge,
+        chapter="book/lira.ipynb",
+        **_ALONE,
+    ),
+    Attack(
+        name="Correctness",
+        authors="Yeom et al.",
+        year=2018,
+        equation="1 where the prediction is right; Song and Mittal 2021, eq. 5",
+        needs=("class", "label"),
+        signal=thresholds.correctness,
+        chapter="book/metric_attacks.ipynb",
+        **_ALONE,
+    ),
+)
+
+
+def named(name):
+    """The entry of `CATALOGUE` with this name.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Attack
+
+    Raises
+    ------
+    ValueError
+        No entry has it; the nearest names are given.
+
+    Notes
+    -----
+    Used in book/which_attack.ipynb.
+
+    Examples
+    --------
+    >>> named("RMIA, offline").options["slope"]
+    0.3
+    """
+    found = {attack.name: attack for attack in CATALOGUE}
+    if name not in found:
+        near = difflib.get_close_matches(str(name), found, 3, 0.3) or list(found)
+        checks.fail("name", repr(name), "a name of attacks.CATALOGUE, such as " + ", ".join(near))
+    return found[name]

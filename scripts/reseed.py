@@ -1,0 +1,236 @@
+"""Do the assertions on trained models hold over seeds? Every chapter and notebook at its default
+scale, trained again with other seeds.
+
+    python scripts/reseed.py [--shifts 20] [NOTEBOOK ...]     run what is missing, write the table
+    python scripts/reseed.py --table                          write the table alone
+
+MIA_RESEED, from 1 to the number of shifts, moves the seeds of training and leaves data and splits
+as they are. In the executed copies a failing assertion is noted and the notebook goes on. Outputs
+are not compared. A run that is broken off goes on where it was: each notebook under each shift is
+one file of _build/reseed, which counts as long as notebook, library, records and processor stay
+what they were. The table, notebooks/results/reseed.json, holds for each notebook which shifts
+were run, passed and failed, and for each comparison that moves with the seeds the mean and standard
+deviation of its value, and how many standard deviations lie between it and its limit.
+
+A cell that compares two trainings from one and the same generator, one by hand and one by the
+library, is tagged `same-seed` and runs without a shift.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import assertions
+import nbformat
+import numpy as np
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+import book
+
+ROOT = book.ROOT
+RUNS = book.BUILD / "reseed"
+TABLE = ROOT / "notebooks/results/reseed.json"
+SHIFTS = 20
+CELL_TIMEOUT = 3600  # seconds
+ENOUGH = 3  # standard deviations between the mean and the limit
+START = """import sys as __sys__
+__sys__.path.append({scripts!r})
+import assertions as __assertions__
+get_ipython().events.register("post_run_cell", lambda *_: __assertions__.write({log!r}))"""
+UNSHIFTED = """import os as __os__
+__shift__ = __os__.environ.pop("MIA_RESEED", "0")
+{source}
+__os__.environ["MIA_RESEED"] = __shift__"""
+
+
+def prepared(notebook, log):
+    """A copy of a notebook whose assertions write to the file `log`."""
+    copy = nbformat.from_dict(notebook)
+    for number, cell in enumerate(copy.cells):
+        if cell.cell_type == "code":
+            cell.source = assertions.instrumented(cell.source, number)
+            if "same-seed" in cell.metadata.get("tags", []):
+                cell.source = UNSHIFTED.format(source=cell.source)
+    start = START.format(scripts=str(Path(__file__).resolve().parent), log=str(log))
+    copy.cells.insert(0, nbformat.v4.new_code_cell(start))
+    return copy
+
+
+def execute(path, shift):
+    """One notebook under one shift, from an empty store; what its assertions said."""
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        log = Path(scratch, "assertions.json")
+        environment = dict(os.environ)
+        for name in ("TMPDIR", "MIA_RUNS", "MIA_RESULTS", "XDG_CACHE_HOME"):
+            Path(scratch, name).mkdir()
+            environment[name] = str(Path(scratch, name))
+        environment |= {"MIA_RESEED": str(shift), "OMP_NUM_THREADS": "1", "MIA_PROGRESS": "off"}
+        environment["PYTHONPATH"] = os.pathsep.join(
+            filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
+        )
+        client = NotebookClient(
+            prepared(nbformat.read(path, as_version=4), log),
+            timeout=CELL_TIMEOUT,
+            kernel_name="python3",
+            resources={"metadata": {"path": str(path.parent)}},
+            extra_arguments=["--log-level=40"],
+        )
+        error = None
+        try:
+            client.execute(env=environment)
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as raised:
+            name, value = getattr(raised, "ename", None), getattr(raised, "evalue", "")
+            error = f"{name or type(raised).__name__}: {value}".strip()[:300]
+        noted = json.loads(log.read_text(encoding="utf-8")) if log.is_file() else {}
+    return {
+        "error": error,
+        "failed": sorted(text for text, times in noted.get("failed", {}).items() if times),
+        "assertions": len(noted.get("failed", {})),
+        "compared": noted.get("compared", {}),
+        "seconds": round(time.monotonic() - begin, 1),
+    }
+
+
+def key_of(path, shared):
+    """What a run counts for: the notebook's code, everything shared, and the processor."""
+    return book.execution_key(nbformat.read(path, as_version=4), shared)
+
+
+def run_file(path, shift):
+    return RUNS / f"{path.parent.name}-{path.stem}--{shift:02d}.json"
+
+
+def stored(path, shift, key):
+    """The run of a notebook under a shift, if it was made with what is here now."""
+    file = run_file(path, shift)
+    try:
+        run = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return run if run.get("key") == key else None
+
+
+def summary(runs):
+    """What the runs of one notebook say together.
+
+    Parameters
+    ----------
+    runs : dict of int to dict
+        By shift, as `execute` gives them.
+
+    Returns
+    -------
+    dict
+    """
+    passed = [shift for shift, run in runs.items() if not run["failed"] and not run["error"]]
+    compared = {}
+    for text in sorted({text for run in runs.values() for text in run["compared"]}):
+        found = [run["compared"][text] for run in runs.values() if text in run["compared"]]
+        row = _row(found)
+        if row is not None:
+            compared[text] = row
+    close = [t for t, row in compared.items() if not (row["distance"] or 0) >= ENOUGH]
+    return {
+        "runs": len(runs),
+        "passed": len(passed),
+        "failed": {
+            str(shift): run["failed"] + ([run["error"]] if run["error"] else [])
+            for shift, run in runs.items()
+            if shift not in passed
+        },
+        "assertions": max((run["assertions"] for run in runs.values()), default=0),
+        "compared": compared,
+        "too close": close,
+        "seconds": round(sum(run["seconds"] for run in runs.values()), 1),
+    }
+
+
+def _row(found):
+    """Mean, standard deviation and distance of one comparison over shifts; None where nothing
+    moves.
+    """
+    margins = [one["margin"] for one in found]
+    if len(margins) < 2 or len(set(margins)) == 1:
+        return None
+    values, limits = [one["value"] for one in found], [one["limit"] for one in found]
+    return {
+        "n": len(found),
+        "value": _short(np.mean(values)),
+        "sd": _short(np.std(values, ddof=1)),
+        "limit": _short(np.mean(limits)),
+        "worst margin": _short(np.min(margins)),
+        # of the margin, since the limit may move too
+        "distance": _short(np.mean(margins) / np.std(margins, ddof=1)),
+    }
+
+
+def _short(value):
+    """Four digits; None for what JSON has no number for."""
+    return float(f"{value:.4g}") if np.isfinite(value) else None
+
+
+def table(paths, shifts, keys, instructions):
+    """Everything that has been run so far, as the table that is stored."""
+    found = {}
+    for path in paths:
+        runs = {s: stored(path, s, keys[path]) for s in range(1, shifts + 1)}
+        runs = {shift: run for shift, run in runs.items() if run is not None}
+        if runs:
+            found[path.relative_to(path.parent.parent).as_posix()] = summary(runs)
+    return {"shifts": shifts, "machine": instructions, "notebooks": found}
+
+
+def main(argv=None):
+    """Run as from the command line; returns 0 where every assertion held in every run."""
+    parser = argparse.ArgumentParser(
+        prog="reseed", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="default: all of them")
+    parser.add_argument("--shifts", type=int, default=SHIFTS, help=f"default {SHIFTS}")
+    parser.add_argument("--table", action="store_true", help="run nothing")
+    given = parser.parse_args(argv)
+    if given.shifts < 1:
+        parser.error(f"--shifts: given {given.shifts}, expected at least 1")
+    from mia_lib import machine
+
+    everything = [ROOT / path for path in book.notebooks()]
+    chosen = [Path(name).resolve() for name in given.notebooks] or everything
+    missing = [str(path) for path in chosen if not path.is_file()]
+    if missing:
+        parser.error(f"NOTEBOOK: given {', '.join(missing)}, expected a notebook")
+    inputs = [path for path in book.shared_inputs() if path != TABLE]
+    instructions = machine.instructions()
+    shared = json.dumps([book.fingerprint(inputs), instructions])
+    paths = sorted({*everything, *chosen})
+    keys = {path: key_of(path, shared) for path in paths}
+    for shift in () if given.table else range(1, given.shifts + 1):
+        for path in chosen:
+            run = stored(path, shift, keys[path])
+            if run is None:
+                run = execute(path, shift) | {"key": keys[path]}
+                file = run_file(path, shift)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                part = file.with_suffix(".part")
+                part.write_text(json.dumps(run), encoding="utf-8")
+                part.replace(file)
+                said = "; ".join(run["failed"] + ([run["error"]] if run["error"] else []))
+                print(f"    shift {shift:2d}  {path.name}: {said or 'passed'}", flush=True)
+    whole = table(paths, given.shifts, keys, instructions)
+    TABLE.parent.mkdir(parents=True, exist_ok=True)
+    TABLE.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for name, one in whole["notebooks"].items():
+        print(
+            f"==> {name}: {one['passed']} of {one['runs']} passed, {len(one['compared'])} "
+            f"comparisons move, {len(one['too close'])} within {ENOUGH} standard deviations"
+        )
+    return int(any(one["failed"] for one in whole["notebooks"].values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

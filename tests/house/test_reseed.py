@@ -1,0 +1,161 @@
+"""`make reseed`: assertions are rewritten without changing what they say, runs go on where they
+were, and the table says how far each claim is from failing.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import assertions  # noqa: E402  (the folder of scripts is not a package)
+import reseed  # noqa: E402
+
+
+@pytest.fixture
+def noted(monkeypatch):
+    fresh = {"failed": {}, "compared": {}}
+    monkeypatch.setattr(assertions, "found", fresh)
+    return fresh
+
+
+def executed(source, **names):
+    exec(assertions.instrumented(source, 3), {assertions.NAME: assertions, "np": np, **names})
+
+
+@pytest.mark.parametrize(
+    "test, margin",
+    [
+        ("1 < 3", 2),
+        ("3 < 1", -2),
+        ("5 >= 2", 3),
+        ("abs(-4) <= 6", 2),
+        ("(np.arange(3) < 5).all()", 3),
+        ("np.all(np.arange(3) > 1)", -1),
+        ("all(x < 2 for x in (0, 1.5))", 0.5),
+        ("bool(1) and 2 < 2.25", 0.25),
+    ],
+)
+def test_a_comparison_notes_its_margin_and_the_assertion_its_truth(noted, test, margin):
+    executed(f"assert {test}, 'words'")
+    ((name, failures),) = noted["failed"].items()
+    assert name == f"cell 3, assertion 1: {test}"
+    assert bool(failures) == (not eval(test)) == (margin < 0)
+    (entry,) = noted["compared"].values()
+    assert entry["margin"] == margin
+
+
+def test_each_side_of_a_chain_is_a_comparison_of_its_own(noted):
+    executed("assert 0 < x < 1", x=0.75)
+    executed("assert low < 5 <= high", low=1, high=7)
+    assert [v["margin"] for v in noted["compared"].values()] == [0.75, 0.25, 4, 2]
+
+
+def test_of_several_times_the_worst_is_kept_and_failures_are_counted(noted):
+    executed("for x in (1, 9, 4):\n    assert x < 5")
+    (entry,) = noted["compared"].values()
+    assert entry == {"value": 9.0, "limit": 5.0, "margin": -4.0}
+    assert list(noted["failed"].values()) == [1]
+
+
+def test_nan_is_the_worst_of_all(noted):
+    executed("for x in (1, float('nan'), 9):\n    assert x < 5")
+    (entry,) = noted["compared"].values()
+    assert np.isnan(entry["margin"]) and list(noted["failed"].values()) == [2]
+
+
+def test_what_is_no_number_only_holds_or_fails(noted):
+    executed("assert 'a' < 'b'\nassert {1} < {1, 2} and 3 in [3]\nassert [] == [1]")
+    assert noted["compared"] == {} and list(noted["failed"].values()) == [0, 0, 1]
+
+
+def test_errors_stay_errors_and_later_parts_wait_for_earlier_ones(noted):
+    executed("assert isinstance(x, int) and x < 5", x="many")
+    with pytest.raises(ZeroDivisionError):
+        executed("assert 1 / 0 < 5")
+
+
+def test_what_stays_as_it_is():
+    for source in (
+        "x = 1  # a comment",
+        "%time f()",
+        "try:\n    assert 1 < x\nexcept E:\n    pass",
+    ):
+        assert assertions.instrumented(source, 0) == source
+
+
+def cell(source, *tags):
+    return nbformat.v4.new_code_cell(source, metadata={"tags": list(tags)})
+
+
+@pytest.fixture
+def notebook(tmp_path, monkeypatch):
+    """A notebook in which one assertion fails under the second shift, one moves with the shift, one
+    does not, and one cell is not shifted.
+    """
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    made = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
+    made.cells = [
+        cell("import os\nshift = int(os.environ['MIA_RESEED'])\nassert shift != 2"),
+        cell("assert 10 + shift < 20 and 1 < 2"),
+        cell("assert 'MIA_RESEED' not in os.environ", "same-seed"),
+        cell("assert os.environ['MIA_RESEED'] == str(shift)"),
+    ]
+    path = tmp_path / "book" / "small.ipynb"
+    path.parent.mkdir()
+    nbformat.write(made, path)
+    monkeypatch.setattr(reseed, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(reseed, "TABLE", tmp_path / "reseed.json")
+    return path
+
+
+def test_runs_are_made_once_and_the_table_says_what_they_found(notebook, capsys, monkeypatch):
+    assert reseed.main(["--shifts", "2", str(notebook)]) == 1
+    stored = json.loads(reseed.TABLE.read_text())
+    assert stored["shifts"] == 2 and set(stored["notebooks"]) == {"book/small.ipynb"}
+    assert reseed.main(["--shifts", "3", str(notebook)]) == 1
+    said = capsys.readouterr().out
+    assert said.count("shift  1 ") == said.count("shift  2 ") == said.count("shift  3 ") == 1
+    one = json.loads(reseed.TABLE.read_text())["notebooks"]["book/small.ipynb"]
+    assert (one["runs"], one["passed"], one["assertions"]) == (3, 2, 4)
+    assert one["failed"] == {"2": ["cell 0, assertion 1: shift != 2"]}
+    ((text, row),) = one["compared"].items()
+    assert text == "cell 1, assertion 1: 10 + shift < 20 [<]"
+    want = {"n": 3, "value": 12, "sd": 1, "limit": 20, "worst margin": 7, "distance": 8}
+    assert row == want and one["too close"] == []
+
+    monkeypatch.setattr(reseed, "execute", None)
+    assert reseed.main(["--shifts", "3", str(notebook)]) == 1  # nothing is run again
+
+
+def test_a_changed_notebook_is_run_again(notebook):
+    shared = "everything else"
+    before = reseed.key_of(notebook, shared)
+    run = {"key": before, "failed": [], "error": None}
+    reseed.RUNS.mkdir()
+    reseed.run_file(notebook, 1).write_text(json.dumps(run))
+    assert reseed.stored(notebook, 1, before) == run
+    made = nbformat.read(notebook, as_version=4)
+    made.cells[1].source = "assert 1 < 2"
+    nbformat.write(made, notebook)
+    assert reseed.stored(notebook, 1, reseed.key_of(notebook, shared)) is None
+    reseed.run_file(notebook, 1).write_text("{")
+    assert reseed.stored(notebook, 1, before) is None
+
+
+def test_an_error_is_a_failure_and_close_comparisons_are_listed():
+    def run(value, error=None):
+        compared = {"a < b [<]": {"value": value, "limit": 1.0, "margin": 1.0 - value}}
+        return {"error": error, "failed": [], "assertions": 1, "compared": compared, "seconds": 1.0}
+
+    one = reseed.summary({1: run(0.5), 2: run(0.7), 3: run(0.9, "KeyError: 'x'")})
+    assert one["passed"] == 2 and one["failed"] == {"3": ["KeyError: 'x'"]}
+    assert one["too close"] == ["a < b [<]"]
+    margins = [0.5, 0.3, 0.1]
+    distance = np.mean(margins) / np.std(margins, ddof=1)
+    assert one["compared"]["a < b [<]"]["distance"] == pytest.approx(distance, rel=1e-3)
