@@ -22,6 +22,7 @@ from mia_lib.bayes.individual import (
     generalized_risk_interval,
 )
 from mia_lib.bayes.kernel_density import KernelDensity
+from mia_lib.bayes.threshold import threshold_advantage
 
 __all__ = [
     "Certificate",
@@ -44,4 +45,5 @@ __all__ = [
     "permutation_p_value",
     "sign_split_advantage",
     "split_advantage",
+    "threshold_advantage",
 ]

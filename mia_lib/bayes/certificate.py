@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from mia_lib import checks, intervals
-from mia_lib.bayes import risk
+from mia_lib.bayes import cells, risk, samples
 from mia_lib.bayes.estimators import permutation_p_value, sign_split_advantage
 from mia_lib.bayes.histogram import Histogram
+from mia_lib.bayes.threshold import threshold_advantage
 from mia_lib.intervals import Estimate
 
 
@@ -85,6 +86,9 @@ class Certificate(NamedTuple):
         alpha of (alpha, p)-membership privacy.
     trivial : float
         abs(2 p - 1), what guessing has.
+    threshold : Estimate or None
+        `threshold_advantage`: the best threshold on the signal, or on the score where the query has
+        several numbers. None for given edges in several dimensions, where there is no score.
     """
 
     advantage: Estimate
@@ -92,6 +96,7 @@ class Certificate(NamedTuple):
     p_value: float
     privacy: Estimate
     trivial: float
+    threshold: Estimate | None
 
 
 def certificate(
@@ -109,12 +114,16 @@ def certificate(
     Parameters
     ----------
     member_signal, nonmember_signal : array_like (N1,) or (N1, d), (N2,) or (N2, d)
+        N1, N2 >= 5, or 3 with edges.
     prior : float
         p = Pr(member), in (0, 1).
     bins : int or edges
-        As for `Histogram`. Give edges that were chosen without these examples.
+        A number k of bins: at most k cells of equal mass but for ties, whose edges are values of a
+        random quarter of the records, and the other records are judged. For d > 1 a score is fitted
+        on a random half, which also gives the edges, and the other half is judged by it. Or edges
+        as for `Histogram`, chosen without these examples: all records are judged.
     delta : float
-        For each of the three intervals by itself.
+        For each of the four intervals by itself.
     n_permutations : int
         For the p-value.
     rng : numpy.random.Generator, optional
@@ -127,31 +136,49 @@ def certificate(
     Raises
     ------
     ValueError
-        As for `Histogram`.
+        As for `Histogram`; too few examples; for d > 1 a list with a number among its entries.
 
     Notes
     -----
     MACE v1 section 8, v2 section 10. It certifies this model, this query, these bins and examples
     like these. It bounds no other query, no finer bins, and says nothing of an adversary that sees
-    the unbinned signal. Taught in book/bayes.ipynb.
+    the unbinned signal; `threshold` alone needs no bins, and bounds every adversary that compares
+    the signal with one threshold. For d > 1 every upper limit is one of this score, not of every
+    adversary: another score may find more. With a number of bins the certificate depends on the
+    order of the values alone and is unchanged under maps that keep distinct values distinct and in
+    order. So cross-entropy and logit confidence, one ranking on two scales, cannot contradict each
+    other as they do in bins of equal width. Taught in book/bayes.ipynb.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> paper = certificate(rng.random(5000) ** 2, rng.random(5000), bins=20, rng=rng)
-    >>> print(paper.sign_split, paper.p_value)
-    0.253 [0.210, 0.282] 0.001
+    >>> print(paper.sign_split, paper.p_value, paper.threshold)
+    0.241 [0.190, 0.284] 0.001 0.257 [0.221, 0.284]
     """
     rng = checks.generator(rng)
-    query = Histogram(member_signal, nonmember_signal, prior, bins)
+    groups = samples.two_groups(member_signal, nonmember_signal)
+    dimension = groups[0].shape[1]
+    ordered = groups if dimension == 1 else None  # what a threshold can be laid on
+    if not isinstance(bins, (list, tuple)) and np.ndim(bins) == 0:
+        count = checks.integer("bins", bins, 1)
+        share = cells.SHARE_OF_EDGES if dimension == 1 else 0.5
+        kept, groups = cells.split(*groups, share, rng)
+        if dimension > 1:
+            score = cells.score(*kept, rng)
+            kept, groups = ([score(group) for group in pair] for pair in (kept, groups))
+            ordered = groups
+        bins = cells.equal_mass(np.concatenate(kept), count)
+    elif dimension > 1 and any(np.ndim(entry) == 0 for entry in bins):
+        checks.fail("bins", "a number of bins for an axis", "one number, or edges for every axis")
+    query = Histogram(*groups, prior, bins)
     return Certificate(
         query.advantage(delta),
-        sign_split_advantage(member_signal, nonmember_signal, prior, bins, delta, rng),
-        permutation_p_value(
-            member_signal, nonmember_signal, 0.5, bins=bins, n_permutations=n_permutations, rng=rng
-        ),
+        sign_split_advantage(*groups, prior, bins, delta, rng),
+        permutation_p_value(*groups, 0.5, bins=bins, n_permutations=n_permutations, rng=rng),
         membership_privacy(query, delta),
         risk.trivial_advantage(query.prior),
+        None if ordered is None else threshold_advantage(*ordered, prior, delta),
     )
 
 
@@ -166,9 +193,10 @@ def compare_queries(signals, prior=0.5, bins=100, *, delta=0.05, n_permutations=
     prior : float
         p = Pr(member), in (0, 1).
     bins : int, edges, or dict of str to one of these
-        The same for all, or by name.
+        As for `certificate`; the same for all, or by name.
     delta : float
-        Probability, at most, that the advantage limits of any entry miss: each gets delta / m.
+        Probability, at most, that the limits of one kind (`advantage`, say) miss for any entry:
+        each gets delta / m.
     n_permutations : int
         For the p-values, which are not adjusted.
     rng : numpy.random.Generator, optional
@@ -188,7 +216,9 @@ def compare_queries(signals, prior=0.5, bins=100, *, delta=0.05, n_permutations=
     Notes
     -----
     MACE v1 section 8, v2 section 10. Advantages compare only at one prior and with equally fine
-    bins: finer ones see more and have more bias. Run in notebooks/bayes.ipynb.
+    bins: finer ones see more and have more bias. The records that become edges are the same for
+    all entries of equal sizes, so that one query read on two increasing scales gets one
+    certificate. Run in notebooks/bayes.ipynb.
 
     Examples
     --------
@@ -208,7 +238,7 @@ def compare_queries(signals, prior=0.5, bins=100, *, delta=0.05, n_permutations=
             repr(type(signals).__name__),
             "a dict of name to (member_signal, nonmember_signal)",
         )
-    rng = checks.generator(rng)
+    seed = int(checks.generator(rng).integers(2**63))
     each = checks.delta(delta) / len(signals)
     return {
         name: certificate(
@@ -217,7 +247,7 @@ def compare_queries(signals, prior=0.5, bins=100, *, delta=0.05, n_permutations=
             bins=bins[name] if isinstance(bins, dict) else bins,
             delta=each,
             n_permutations=n_permutations,
-            rng=rng,
+            rng=np.random.default_rng(seed),
         )
         for name, pair in signals.items()
     }

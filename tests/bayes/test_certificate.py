@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from mia_lib import bayes
+from mia_lib.bayes import cells
 
 EDGES = np.linspace(0, 1, 11)
 
@@ -75,9 +78,9 @@ def test_queries_are_compared_at_one_joint_level(rng):
     )
     assert found["strong"].advantage.low > found["weak"].advantage.high
     named = bayes.compare_queries(signals, bins={"strong": EDGES, "weak": 5}, rng=rng)
-    assert (
-        named["weak"].advantage.value == bayes.Histogram(*signals["weak"], bins=5).advantage().value
-    )
+    again = bayes.compare_queries({"a": signals["weak"], "b": signals["weak"]}, bins=5, rng=rng)
+    assert again["a"] == again["b"]  # the same records become edges
+    assert abs(named["weak"].advantage.value - again["a"].advantage.value) < 0.1
     for bad in ({}, [1, 2], {"one": (np.arange(3.0),)}):
         with pytest.raises(ValueError, match="signals"):
             bayes.compare_queries(bad)
@@ -96,3 +99,109 @@ def test_most_exposed_come_first(rng, kind, options):
     assert (order[:20] >= 500).mean() > 0.8
     outside = bayes.most_exposed(query, [500.0, x[order[0]]])
     np.testing.assert_array_equal(outside, [1, 0])
+
+
+def certified(member, nonmember, bins, seed=0, **options):
+    return bayes.certificate(
+        member, nonmember, bins=bins, n_permutations=19, rng=np.random.default_rng(seed), **options
+    )
+
+
+whole = st.integers(-3, 3).map(float)
+real = st.floats(-1e6, 1e6, allow_subnormal=False)
+
+
+def another_increasing_list(levels, rng):
+    """What any increasing map makes of the levels: larger and larger numbers."""
+    return np.cumsum(rng.exponential(size=levels.size) ** 5 + 1e-3) - 40
+
+
+@given(
+    st.one_of(st.lists(kind, min_size=12, max_size=60) for kind in (whole, real)),
+    st.integers(1, 12),
+    st.integers(0, 1000),
+)
+@settings(max_examples=60, deadline=None)
+def test_unchanged_under_increasing_maps(values, bins, seed):
+    values = np.array(values)
+    levels, place = np.unique(values, return_inverse=True)
+    mapped = another_increasing_list(levels, np.random.default_rng(seed))[place]
+    n = len(values) // 2
+    found = certified(values[:n], values[n:], bins, seed, prior=0.4)
+    assert found == certified(mapped[:n], mapped[n:], bins, seed, prior=0.4)
+    assert found.threshold == bayes.threshold_advantage(values[:n], values[n:], 0.4)
+
+
+def test_several_numbers_unchanged_under_increasing_maps_of_each(rng):
+    inside, outside = rng.normal(size=(300, 2)) + 0.7, rng.normal(size=(300, 2))
+    maps = (np.exp, lambda x: x**3)
+    moved = [np.stack([f(g[:, j]) for j, f in enumerate(maps)], 1) for g in (inside, outside)]
+    found = certified(inside, outside, 5)
+    assert found == certified(*moved, 5) and found.threshold.low > 0
+
+
+@given(st.lists(st.one_of(whole, real), min_size=1, max_size=80), st.integers(1, 12))
+@settings(max_examples=100, deadline=None)
+def test_edges_are_values_that_were_given(values, bins):
+    edges = cells.equal_mass(np.array(values), bins)
+    assert edges[0] == -np.inf and edges[-1] == np.inf and len(edges) <= bins + 1
+    assert set(edges[1:-1]) <= set(values) and (np.diff(edges) > 0).all()
+
+
+def test_cells_have_equal_mass_and_judge_other_records(rng):
+    values = rng.permutation(np.arange(1_999.0)) ** 3
+    edges = cells.equal_mass(values, 8)
+    np.testing.assert_array_equal(np.histogram(values, edges)[0], [249] + [250] * 7)
+    kept, judged = cells.split(np.arange(100), np.arange(100, 160), 0.25, rng)
+    assert [len(one) for one in (*kept, *judged)] == [25, 15, 75, 45]
+    for i, whole_group in enumerate((np.arange(100), np.arange(100, 160))):
+        np.testing.assert_array_equal(np.sort(np.r_[kept[i], judged[i]]), whole_group)
+
+
+def test_one_number_of_bins_is_the_histogram_of_those_cells():
+    x, y = np.random.default_rng(3).normal(size=(2, 400))
+    rng = np.random.default_rng(4)
+    found = bayes.certificate(x + 1, y, bins=10, n_permutations=19, rng=rng)
+    kept, judged = cells.split(x + 1, y, cells.SHARE_OF_EDGES, np.random.default_rng(4))
+    query = bayes.Histogram(*judged, 0.5, cells.equal_mass(np.concatenate(kept), 10))
+    assert found.advantage == query.advantage()
+    assert found.privacy == bayes.membership_privacy(query)
+
+
+def test_a_score_finds_what_no_single_number_shows():
+    """Members lie in two opposite quarters, so that each number alone says nothing."""
+    rng = np.random.default_rng(5)
+    outside, inside = rng.normal(size=(2, 1_500, 2))
+    inside[:, 1] = np.abs(inside[:, 1]) * np.sign(inside[:, 0])
+    found = certified(inside, outside, 10)
+    assert bayes.threshold_advantage(inside[:, 1], outside[:, 1]).low == 0
+    assert found.threshold.low > 0.3 and found.threshold.value <= 0.5 + 0.1  # the truth is 1/2
+    assert found.threshold.high >= 0.5
+    grid = [[-np.inf, 0, np.inf]] * 2  # given edges stay what they are
+    assert certified(inside, outside, grid).advantage == (
+        bayes.Histogram(inside, outside, 0.5, grid).advantage()
+    )
+    assert certified(inside, outside, grid).threshold is None
+
+
+@pytest.mark.simulation
+def test_where_nothing_leaks_the_certificate_says_so():
+    rng = np.random.default_rng(6)
+    found = [certified(*rng.normal(size=(2, 120, 2)), 5, seed) for seed in range(60)]
+    # 99.9 % quantile of Bin(60, 0.05): 9
+    for limits in ([c.threshold for c in found], [c.sign_split for c in found]):
+        assert sum(one.low > 0 for one in limits) <= 9
+    assert np.mean([c.p_value for c in found]) > 0.4
+
+
+@pytest.mark.parametrize(
+    ("signals", "bins", "message"),
+    [
+        ((np.arange(3.0), np.arange(9.0)), 4, "member_signal: given 3 examples"),
+        ((np.arange(9.0), np.arange(9.0)), 0, "bins"),
+        ((np.ones((9, 2)), np.ones((9, 2))), [3, [0, 1, 2]], "bins: given a number of bins"),
+    ],
+)
+def test_bad_cells(signals, bins, message):
+    with pytest.raises(ValueError, match=message):
+        certified(*signals, bins)

@@ -90,6 +90,11 @@ PROMISED = {
         "true_positives positives false_positives negatives",
         (60, 100, 20, 100),
     ),
+    "bayes.threshold_advantage": (
+        "member_signal nonmember_signal prior delta",
+        (INSIDE, OUTSIDE, 0.3, 0.1),
+    ),
+    "compare.verdict": ("estimate region", ((0.5, 0.4, 0.6), (0.3, 0.7))),
     "bayes.certificate": ("member_signal nonmember_signal prior", LATER),
     "risk_score.privacy_risk_score": (
         "target_signal target_labels shadow_signal shadow_labels shadow_member prior bins log_bins",

@@ -1,0 +1,306 @@
+"""The papers' claims as data, and what the records say about each of them by one rule.
+
+book/claims.yaml is a list of claims. An entry has
+
+- id, paper, claim, place: a name, the file of book/papers, the claim in our words, where it is;
+- number: arguments of `results.paper` after the paper, where it prints one (may be left out);
+- notebook, what: the rows of records that decide it; a list of names means the first that a record
+  has. With `minus` or `over` it is the difference or the ratio of two rows of one record. `what:
+  not measured` where no record decides it;
+- region: [low, high], "above X" or "below X", which leave X out; reason: why that region. An end
+  that the quantity cannot pass, such as a rate of 0, is infinite: an interval that is doubled may
+  pass it;
+- data, scale: the data sets it is asked on, or "every" one with such a record; a scale, or the
+  "largest" of each data set;
+- computed: true where the row is computed without any sampling, so that it needs no interval;
+- region_since: when the region was written down; seen_before: whether a record that decides the
+  claim existed by then.
+"""
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from mia_lib import checks, compare, results
+from mia_lib.intervals import Estimate
+from mia_lib.results.record import SCALES
+
+FILE = Path(__file__).parents[1] / "book" / "claims.yaml"  # of a clone
+NOT_MEASURED = "not measured"
+_NEEDED = {
+    "id": str,
+    "paper": str,
+    "claim": str,
+    "place": str,
+    "what": (str, list),
+    "region": (str, list),
+    "reason": str,
+    "region_since": datetime.date,
+    "seen_before": bool,
+}
+_MEASURED = {"notebook": str, "data": (str, list), "scale": str}
+_OPTIONAL = {"number": list, "minus": (str, list), "over": (str, list), "computed": bool}
+
+
+def load(path=FILE):
+    """The claims of a file, checked.
+
+    Parameters
+    ----------
+    path : path
+        Default: book/claims.yaml of the project.
+
+    Returns
+    -------
+    list of dict
+        As written, with `region` as two floats.
+
+    Raises
+    ------
+    ValueError
+        No such file; an entry that is missing, unknown or of another type; two claims of one id; a
+        number that the paper does not print.
+
+    Notes
+    -----
+    Taught in book/replication.ipynb.
+
+    Examples
+    --------
+    >>> load()[0]["paper"]
+    'lira'
+    """
+    import yaml  # here, since a machine that only trains can do without it
+
+    if not Path(path).is_file():
+        checks.fail("path", repr(str(path)), "a file of claims, such as book/claims.yaml")
+    claims = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    seen = set()
+    for place, claim in enumerate(claims):
+        name = f"claims[{claim.get('id', place)}]"
+        _check(name, claim)
+        if claim["id"] in seen:
+            checks.fail(f"{name}.id", "one that came before", "a new one")
+        seen.add(claim["id"])
+        claim["region"] = _region(f"{name}.region", claim["region"])
+        if "number" in claim:
+            results.paper(claim["paper"], *claim["number"])
+    return claims
+
+
+def evaluate(claims, records=None):
+    """What the records say about each claim.
+
+    Parameters
+    ----------
+    claims : list of dict
+        From `load`.
+    records : list of dict, optional
+        Default: all records of the project.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A line for each claim and record that decides it, and one for a claim that none decides: id,
+        paper, claim, place, printed (what the paper prints, or None), region (two floats), reason,
+        notebook, data, scale, date, ours (`Estimate`), verdict (of `compare.verdict`, or "not
+        measured"), stays (whether the verdict is the same when both sides of the interval are
+        doubled).
+
+    Raises
+    ------
+    ValueError
+        A scale that no record can have.
+
+    Notes
+    -----
+    The interval of a difference is [low - high, high - low] and that of a ratio [low / high, high /
+    low]. For normal errors it covers at least as often as its parts, however the two rows depend on
+    each other, because the standard deviation of a difference is at most the sum of both. Taught in
+    book/replication.ipynb.
+
+    Examples
+    --------
+    >>> record = {"notebook": "lira", "data": "digits", "scale": "paper", "date": "2026-11-23",
+    ...     "rows": [{"what": "AUC", "value": 0.6, "low": 0.59, "high": 0.61}]}
+    >>> claim = {"id": "a", "paper": "lira", "claim": "It leaks.", "place": "", "notebook": "lira",
+    ...     "what": "AUC", "region": (0.5, 1), "reason": "", "data": "every", "scale": "largest"}
+    >>> evaluate([claim], [record]).loc[0, "verdict"]
+    'confirmed'
+    """
+    records = results.find() if records is None else records
+    lines = []
+    for claim in claims:
+        found = [
+            {"data": record["data"], "scale": record["scale"], "date": record["date"]}
+            | _judged(ours, claim["region"])
+            for record in _asked(claim, records)
+            if (ours := measured(claim, record)) is not None
+        ]
+        nothing = Estimate(np.nan, np.nan, np.nan)
+        missing = {"ours": nothing, "verdict": NOT_MEASURED, "stays": False}
+        for line in found or [{"data": "", "scale": "", "date": ""} | missing]:
+            kept = ("id", "paper", "claim", "place", "region", "reason")
+            number = claim.get("number")
+            lines.append(
+                {key: claim[key] for key in kept}
+                | {
+                    "printed": None if number is None else results.paper(claim["paper"], *number),
+                    "notebook": claim.get("notebook", ""),
+                }
+                | line
+            )
+    return pd.DataFrame(lines)
+
+
+def measured(claim, record):
+    """What a record has of the quantity that decides a claim.
+
+    Parameters
+    ----------
+    claim : dict
+        One of `load`.
+    record : dict
+        One of `results.find`.
+
+    Returns
+    -------
+    Estimate or None
+        None where the record lacks a row. Without ends where a row has no interval.
+
+    Notes
+    -----
+    Used in book/replication.ipynb.
+
+    Examples
+    --------
+    >>> rows = [{"what": "a", "value": 3.0, "low": 2.0, "high": 4.0},
+    ...     {"what": "b", "value": 1.0, "low": 0.5, "high": 1.5}]
+    >>> measured({"what": "a", "minus": "b"}, {"rows": rows})
+    Estimate(value=2.0, low=0.5, high=3.5)
+    """
+    parts = [_row(claim[key], record["rows"]) for key in ("what", "minus", "over") if key in claim]
+    if None in parts:
+        return None
+    if claim.get("computed"):
+        return Estimate(parts[0].value, parts[0].value, parts[0].value)
+    if len(parts) == 1:
+        return parts[0]
+    first, second = parts
+    sides = (first.value, second.value), (first.low, second.high), (first.high, second.low)
+    if any(side is None for pair in sides for side in pair):
+        sides = sides[:1]
+    combined = [_over(*pair) if "over" in claim else pair[0] - pair[1] for pair in sides]
+    return Estimate(*combined, *[None, None][: 3 - len(combined)])
+
+
+def in_words(region):
+    """A region as a reader says it.
+
+    Parameters
+    ----------
+    region : (float, float)
+        As `load` gives it.
+
+    Returns
+    -------
+    str
+
+    Notes
+    -----
+    Used in book/replication.ipynb.
+
+    Examples
+    --------
+    >>> in_words((5e-324, float("inf"))), in_words((0.8, 1.25)), in_words((-float("inf"), 0.002))
+    ('above 0', '0.8 to 1.25', 'at most 0.002')
+    """
+    low, high = region
+    if np.isinf(high):
+        bound, left_out = _bound(low, -np.inf)
+        return f"{'above' if left_out else 'at least'} {bound}"
+    if np.isinf(low):
+        bound, left_out = _bound(high, np.inf)
+        return f"{'below' if left_out else 'at most'} {bound}"
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _bound(end, outward):
+    """What somebody typed to get this end, and whether it is the neighbour of that number."""
+    typed = f"{np.nextafter(end, outward) + 0.0:.12g}"
+    left_out = len(typed) < len(repr(float(end)).removesuffix(".0"))
+    return (typed if left_out else f"{end:g}"), left_out
+
+
+def _judged(ours, region):
+    verdict = compare.verdict(ours, region)
+    if ours.low is None:
+        return {"ours": ours, "verdict": verdict, "stays": False}
+    with np.errstate(invalid="ignore"):  # an infinite value less an infinite end
+        sides = [np.nan_to_num(2 * end - ours.value, nan=end) for end in (ours.low, ours.high)]
+    wide = Estimate(ours.value, *(float(side) for side in sides))
+    return {"ours": ours, "verdict": verdict, "stays": compare.verdict(wide, region) == verdict}
+
+
+def _asked(claim, records):
+    """The records that a claim names: of its notebook, data sets and scale."""
+    chosen = [
+        record
+        for record in records
+        if record["notebook"] == claim.get("notebook")
+        and (claim["data"] == "every" or record["data"] in claim["data"])
+        and claim["scale"] in ("largest", record["scale"])
+        and measured(claim, record) is not None
+    ]
+    chosen.sort(key=lambda record: (record["data"], SCALES.index(record["scale"])))
+    return list({record["data"]: record for record in chosen}.values())
+
+
+def _row(names, rows):
+    """The first row of one of the names, with a value, as an Estimate."""
+    by_name = {row["what"]: row for row in rows if row["value"] is not None}
+    for name in [names] if isinstance(names, str) else names:
+        if name in by_name:
+            return Estimate(*(by_name[name][key] for key in ("value", "low", "high")))
+    return None
+
+
+def _over(above, below):
+    if below > 0:
+        return above / below
+    return np.inf if above > 0 else np.nan
+
+
+def _region(name, region):
+    """Two floats; "above X" and "below X" leave X out by one float."""
+    if isinstance(region, str):
+        word, _, bound = region.partition(" ")
+        checks.choice(name, word, ("above", "below"))
+        bound = float(bound)
+        above = word == "above"
+        return (
+            (np.nextafter(bound, np.inf), np.inf)
+            if above
+            else (-np.inf, np.nextafter(bound, -np.inf))
+        )
+    low, high = map(float, region)
+    if not low <= high:
+        checks.fail(name, f"[{low:g}, {high:g}]", "the smaller end first")
+    return low, high
+
+
+def _check(name, claim):
+    needed = _NEEDED | ({} if claim.get("what") == NOT_MEASURED else _MEASURED)
+    for key in needed:
+        if key not in claim:
+            checks.fail(f"{name}.{key}", "nothing", "an entry")
+    for key, value in claim.items():
+        kind = (needed | _OPTIONAL).get(key)
+        if kind is None:
+            checks.fail(f"{name}.{key}", "an unknown entry", ", ".join([*needed, *_OPTIONAL]))
+        if not isinstance(value, kind):
+            checks.fail(f"{name}.{key}", repr(value), f"an entry of type {kind}")
+    if "minus" in claim and "over" in claim:
+        checks.fail(name, "minus and over", "one of them")
