@@ -13,7 +13,7 @@ TINY |= {"n_permutations": 19, "shared_sets": 1, "shared_tests": 20}
 
 def checked(**values):
     """The notebook up to its data set."""
-    return begin("two_sample_levels", 4, **values)
+    return begin("two_sample_levels", 5, **values)
 
 
 def test_every_row_of_the_record_has_its_place(here):
