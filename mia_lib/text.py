@@ -103,7 +103,7 @@ def encode(texts, words, length, *, drop=()):
 
     Notes
     -----
-    Run in notebooks/language_model.ipynb.
+    `beginnings` draws texts and encodes them.
 
     Examples
     --------

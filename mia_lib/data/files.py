@@ -75,7 +75,7 @@ def folder():
     """The folder of parsed arrays: what the environment variable MIA_DATA names, else the user's
     cache folder.
 
-    Run in notebooks/language_model.ipynb.
+    Used by `experiment.read_features`.
     """
     return Path(os.environ.get("MIA_DATA") or pooch.os_cache("mia_lib")).expanduser()
 

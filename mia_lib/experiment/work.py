@@ -41,7 +41,7 @@ def work_folder(run, *settings):
     True
     """
     given = {name: value for name, value in run.parameters.items() if name != "scale"}
-    versions = {module.__name__: module.__version__ for module in (np, scipy, torch)}
+    versions = {"numpy": np.__version__, "scipy": scipy.__version__, "torch": torch.__version__}
     return shadow.folder(run.notebook, given, code_of(run.notebook), versions, *settings)
 
 
