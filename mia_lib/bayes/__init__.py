@@ -4,13 +4,7 @@ generalized metrics.
 Taught in book/bayes.ipynb and book/generalized_metrics.ipynb.
 """
 
-from mia_lib.bayes.ceilings import (
-    dp_advantage_ceiling,
-    dp_ceiling,
-    dp_epsilon,
-    epsilon_lower_bound,
-    epsilon_lower_bound_one_run,
-)
+from mia_lib.bayes.ceilings import dp_advantage_ceiling, dp_ceiling, dp_epsilon
 from mia_lib.bayes.certificate import (
     Certificate,
     certificate,
@@ -32,6 +26,7 @@ from mia_lib.bayes.individual import (
     generalized_risk_interval,
 )
 from mia_lib.bayes.kernel import KernelDensity
+from mia_lib.privacy import epsilon_lower_bound, epsilon_lower_bound_one_run
 
 __all__ = [
     "Certificate",
