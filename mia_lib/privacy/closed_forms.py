@@ -23,7 +23,8 @@ class Gaussian(Guarantee):
     def _divergence(self, epsilon, with_record):
         # The same in both directions. exp(epsilon) Phi(.) in one exponent, which cannot overflow.
         centre = epsilon / self.mu
-        second = np.exp(np.minimum(epsilon + special.log_ndtr(-centre - self.mu / 2), 0.0))
+        with np.errstate(invalid="ignore"):
+            second = np.exp(np.minimum(epsilon + special.log_ndtr(-centre - self.mu / 2), 0.0))
         return np.where(
             np.isinf(epsilon), 0.0, np.maximum(special.ndtr(self.mu / 2 - centre) - second, 0.0)
         )

@@ -96,9 +96,9 @@ def epsilon_lower_bound_one_run(correct, guesses, delta=0.05, *, dp_delta=0.0, c
     2 m delta max over i from 1 to v of Pr(v - i <= W < v) / i.
 
     Membership bits have to be independent fair coins: where exactly half the models or examples are
-    in, the last bits are determined by the others. 1,000 guesses cannot give more than 5.8, and no
-    number of canaries gives more than what the share of right guesses is worth to randomised
-    response; `epsilon_lower_bound_f_dp` does not lose that. Taught in book/attacking_dp.ipynb.
+    in, the last bits are determined by the others. 1,000 guesses cannot give more than 5.8, and
+    more canaries hardly help once the surest guesses are nearly all right;
+    `epsilon_lower_bound_f_dp` gains more from the same guesses. Taught in book/attacking_dp.ipynb.
 
     Examples
     --------
@@ -222,11 +222,12 @@ def epsilon_lower_bound_f_dp(
 
     Notes
     -----
-    Mahloujifar, Melis and Chaudhuri 2024. Where the training's guarantee is one of the family, the
-    bound exceeds its epsilon with probability at most `delta`; where it is not, the bound is one of
-    the family's parameter alone. A single pair of epsilon and delta, as in
-    `epsilon_lower_bound_one_run`, has to allow for attacks that no noise permits, and that is what
-    the curve saves. Taught in book/attacking_dp.ipynb.
+    Mahloujifar, Melis and Chaudhuri 2024. The bound exceeds the epsilon of the strongest guarantee
+    of the family that holds for the training with probability at most `delta`. Is the training's
+    own guarantee in the family, then this is its epsilon; else it may be larger, and the bound is
+    relative to the family. A single pair of epsilon and delta, as in `epsilon_lower_bound_one_run`,
+    also allows attacks that no noise of this kind permits; the curve excludes them, so the same
+    guesses give a larger bound. Taught in book/attacking_dp.ipynb.
 
     Examples
     --------
