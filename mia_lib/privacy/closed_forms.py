@@ -112,7 +112,7 @@ def gaussian(mu):
 
     Notes
     -----
-    Dong, Roth and Su 2022, Definition 2.6 and Corollary 2.13, in closed form. Taught in
+    Dong, Roth and Su 2022, in closed form. Taught in
     book/attacking_dp.ipynb.
 
     Examples

@@ -5,6 +5,7 @@ from scipy import special, stats
 
 from mia_lib import checks, intervals
 from mia_lib.privacy.closed_forms import gaussian
+from mia_lib.privacy.guarantee import Guarantee
 
 
 def epsilon_lower_bound(
@@ -91,9 +92,9 @@ def epsilon_lower_bound_one_run(correct, guesses, delta=0.05, *, dp_delta=0.0, c
 
     Notes
     -----
-    Steinke, Nasr and Jagielski 2023, Theorem 5.2. With W binomial with r trials of probability
-    e^epsilon / (1 + e^epsilon), the probability of v or more right guesses is at most Pr(W >= v) +
-    2 m delta max over i from 1 to v of Pr(v - i <= W < v) / i.
+    Steinke, Nasr and Jagielski 2023, their main theorem. With W binomial with r trials of
+    probability e^epsilon / (1 + e^epsilon), the probability of v or more right guesses is at most
+    Pr(W >= v) + 2 m delta max over i from 1 to v of Pr(v - i <= W < v) / i.
 
     Membership bits have to be independent fair coins: where exactly half the models or examples are
     in, the last bits are determined by the others. 1,000 guesses cannot give more than 5.8, and
@@ -153,7 +154,7 @@ def excluded(guarantee, correct, guesses, *, canaries=None, delta=0.05):
 
     Notes
     -----
-    Mahloujifar, Melis and Chaudhuri 2024, Algorithm 3. Let p_j be the probability of exactly j
+    Mahloujifar, Melis and Chaudhuri 2024. Let p_j be the probability of exactly j
     right guesses. Draw a canary. "It is guessed rightly and more than i are right" turns, when its
     coin is turned, into "it is guessed wrongly and at least i are right". So r = sum over j > i of
     j p_j / m and h = sum over j >= i of (c' - j) p_j / m are a TPR and an FPR for one coin: r <=
@@ -171,7 +172,7 @@ def excluded(guarantee, correct, guesses, *, canaries=None, delta=0.05):
     >>> excluded(gaussian(1.0), 95, 100), excluded(gaussian(1.0), 65, 100)
     (True, False)
     """
-    if not hasattr(guarantee, "_fpr"):
+    if not isinstance(guarantee, Guarantee):
         checks.fail("guarantee", type(guarantee).__name__, "a Guarantee")
     counts = _guessed(correct, guesses, guesses if canaries is None else canaries)
     return _excluded(guarantee, *counts, checks.delta(delta))
