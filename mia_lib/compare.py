@@ -2,7 +2,8 @@
 
 Scores of S targets on n examples are pooled. What was drawn independently is the example, so every
 interval comes from a bootstrap that draws examples, all targets of one kept together, scores fixed.
-Models are never redrawn: a model drawn twice would be among its own shadow models.
+Models are never redrawn: a model drawn twice would be among its own shadow models. Intervals of a
+TPR and of a ratio of two are stretched by what models differ in instead (`metrics.pooled.spread`).
 
 Taught in book/lira.ipynb.
 """
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from mia_lib import checks, intervals, metrics
+from mia_lib.metrics import pooled
 
 RATES = (1e-5, 1e-3, 1e-2)
 N_RESAMPLES = 1000
@@ -51,10 +53,12 @@ def table(scores, member, fprs=RATES, *, delta=0.05, rng=None):
     pandas.DataFrame
         A row for each attack. "TPR at 0.1 %" and so on (`Estimate`): the largest TPR with FPR <=
         0.1 %, all in [0, 1]. "false positives at 0.1 %" (int): how many distinct examples carry the
-        false positives. "resolved at 0.1 %" (bool): whether there are so many non-members that not
-        one false positive among them would show FPR <= 0.1 %; where this is False the TPR is that
-        without a false positive. "balanced accuracy" (`Estimate`): at the threshold that is best on
-        these scores, which the interval holds fixed. "AUC" (`Estimate`).
+        false positives. "resolved at 0.1 %" (bool): `metrics.Roc.resolvable`; where this is False
+        the interval of the TPR reaches down to 0, and no attack is to be ranked by it. "records
+        needed at 0.1 %" (int or inf): about how many would resolve it,
+        `metrics.Roc.records_needed`.
+        "balanced accuracy" (`Estimate`): at the threshold that is best on these scores, which the
+        interval holds fixed. "AUC" (`Estimate`).
 
     Raises
     ------
@@ -64,10 +68,8 @@ def table(scores, member, fprs=RATES, *, delta=0.05, rng=None):
 
     Notes
     -----
-    Zero false positives show a rate of 0.1 % from 2,995 independent non-members on, of 0.001 % from
-    299,572. Pooled non-members are not independent, so "resolved" is necessary and not sufficient:
-    look at the examples that carry them. For one target, (n,), intervals of the TPR are those of
-    `metrics.Roc.tpr_at`, without a bootstrap. Taught in book/lira.ipynb.
+    For one target, (n,), intervals of the TPR are those of `metrics.Roc.tpr_at`, without a
+    bootstrap. Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -76,8 +78,8 @@ def table(scores, member, fprs=RATES, *, delta=0.05, rng=None):
     >>> scores = {"noise": rng.normal(size=(4, 500)),
     ...     "good": rng.normal(size=(4, 500)) + 2 * member}
     >>> found = table(scores, member, [0.01], rng=rng)
-    >>> list(found.columns)
-    ['TPR at 1 %', 'false positives at 1 %', 'resolved at 1 %', 'balanced accuracy', 'AUC']
+    >>> list(found.columns)[:4]
+    ['TPR at 1 %', 'false positives at 1 %', 'resolved at 1 %', 'records needed at 1 %']
     >>> bool(found.loc["good", "AUC"].low > found.loc["noise", "AUC"].high)
     True
     """
@@ -90,24 +92,29 @@ def table(scores, member, fprs=RATES, *, delta=0.05, rng=None):
         curve, row = metrics.roc(values, member), {}
         for rate in rates:
             short = name_of(rate)[4:]
-            resolved = curve.n_nonmembers >= metrics.n_nonmembers_needed(rate, delta)
-            read_at = rate if resolved else 0.0
-            row[name_of(rate)] = curve.tpr_at(read_at, delta, rng=np.random.default_rng(seed))
-            row[f"false positives {short}"] = curve.distinct_false_positives(read_at)
-            row[f"resolved {short}"] = resolved
+            row[name_of(rate)] = curve.tpr_at(rate, delta, rng=np.random.default_rng(seed))
+            row[f"false positives {short}"] = curve.distinct_false_positives(rate)
+            row[f"resolved {short}"] = curve.resolvable(rate, delta)
+            row[f"records needed {short}"] = curve.records_needed(rate, delta)
         row["balanced accuracy"] = accuracy_interval(
             curve, values, member, delta=delta, rng=np.random.default_rng(seed)
         )
         row["AUC"] = curve.auc_interval(delta, rng=np.random.default_rng(seed))
         rows[name] = row
     columns = list(next(iter(rows.values())))
-    return pd.DataFrame(
-        {column: pd.Series({name: row[column] for name, row in rows.items()}) for column in columns}
-    )
+    found = {
+        column: pd.Series(
+            {name: row[column] for name, row in rows.items()},
+            # counts beside inf stay counts
+            dtype=object if column.startswith("records needed") else None,
+        )
+        for column in columns
+    }
+    return pd.DataFrame(found)
 
 
 def show(found):
-    """`table` as text: percentages with intervals, and "< floor" where a rate cannot be resolved.
+    """`table` as text: percentages with intervals, or "not resolved" and what that would take.
 
     Parameters
     ----------
@@ -129,22 +136,51 @@ def show(found):
     >>> member = np.arange(40) < 20
     >>> show(table({"a": np.arange(40.0)}, member, [0.001], rng=np.random.default_rng(0))).loc["a",
     ...     "TPR at 0.1 %"]
-    '0.00 % < floor'
+    'not resolved, about 7,900 records needed'
     """
     text = pd.DataFrame(index=found.index)
     for column in found.columns:
         if column.startswith("TPR"):
             what = column.removeprefix("TPR ")
-            cells = zip(found[column], found[f"false positives {what}"], found[f"resolved {what}"])
+            cells = zip(
+                found[column],
+                found[f"false positives {what}"],
+                found[f"resolved {what}"],
+                found[f"records needed {what}"],
+            )
             text[column] = [
-                f"{percent(e)} ({carriers} ex.)" if resolved else f"{100 * e.value:.2f} % < floor"
-                for e, carriers, resolved in cells
+                f"{percent(e)} ({carriers} ex.)" if resolved else not_resolved(needed)
+                for e, carriers, resolved, needed in cells
             ]
         elif column in ("balanced accuracy", "AUC"):
             text[column] = [
                 percent(e) if column == "balanced accuracy" else f"{e:.3f}" for e in found[column]
             ]
     return text
+
+
+def not_resolved(needed):
+    """What a row says in place of a rate that cannot be resolved.
+
+    Parameters
+    ----------
+    needed : float
+        How many records it would take, from `table` or `metrics.Roc.records_needed`.
+
+    Returns
+    -------
+    str
+        The number to two digits.
+
+    Examples
+    --------
+    >>> not_resolved(8766.0), not_resolved(float("inf"))
+    ('not resolved, about 8,800 records needed', 'not resolved at any rate')
+    """
+    if np.isinf(needed):
+        return "not resolved at any rate"
+    digits = max(0, len(f"{needed:.0f}") - 2)
+    return f"not resolved, about {round(needed, -digits):,.0f} records needed"
 
 
 def percent(estimate, digits=2):
@@ -182,7 +218,7 @@ def accuracy_interval(curve, scores, member, *, delta=0.05, rng=None):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Run in notebooks/lira.ipynb.
 
     Examples
     --------
@@ -226,7 +262,8 @@ def tpr_ratio(scores, baseline, member, fpr, *, delta=0.05, rng=None):
     -------
     Estimate
         TPR over TPR, at least 0. Both are resampled together, so that what makes an example hard
-        for either cancels. inf where the baseline finds none.
+        for either cancels. inf where the baseline finds none. Where the rate is not resolvable for
+        both (`metrics.Roc.resolvable`) the interval is all of [0, inf]: nothing is ranked on it.
 
     Raises
     ------
@@ -236,7 +273,9 @@ def tpr_ratio(scores, baseline, member, fpr, *, delta=0.05, rng=None):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Both sides of the bootstrap's interval for TPR / (TPR + TPR of the baseline) are stretched as in
+    `metrics.Roc.tpr_at`: by what models add to the variance of the logarithm of the ratio, and by
+    the skewness of the fewer independent false positives. Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -247,7 +286,9 @@ def tpr_ratio(scores, baseline, member, fpr, *, delta=0.05, rng=None):
     """
     both, member = _checked({"scores": scores, "baseline": baseline}, member)
     fpr = checks.number("fpr", fpr, 0, high=1, open_low=True, open_high=True)
-    parts = [metrics.roc(values, member).weighted_tpr(fpr) for values in both.values()]
+    delta = checks.delta(delta)
+    curves = [metrics.roc(values, member) for values in both.values()]
+    parts = [curve.weighted_tpr(fpr) for curve in curves]
 
     def share(weights):
         ours, theirs = (part(weights) for part in parts)
@@ -256,7 +297,9 @@ def tpr_ratio(scores, baseline, member, fpr, *, delta=0.05, rng=None):
             ours, total, out=np.full(len(total), np.nan), where=total > 0
         )  # undefined: left out
 
-    if np.isnan(share(np.ones((1, member.shape[-1]), dtype=np.int64))[0]):
+    n = member.shape[-1]
+    whole = np.ones((1, n), dtype=np.int64)
+    if np.isnan(share(whole)[0]):
         checks.fail(
             "scores, baseline",
             f"two attacks without a true positive at FPR {fpr:g}",
@@ -264,10 +307,27 @@ def tpr_ratio(scores, baseline, member, fpr, *, delta=0.05, rng=None):
         )
     # The share of the two rates has the ratio's order and stays finite where the baseline finds
     # none.
-    found = intervals.bootstrap(
-        share, member.shape[-1], checks.delta(delta), n_resamples=N_RESAMPLES, rng=rng
+    value = float(share(whole)[0])
+    low, high = 0.0, 1.0
+    if all(curve.resolvable(fpr, delta) for curve in curves):
+        found = intervals.bootstrap(share, n, delta, n_resamples=N_RESAMPLES, rng=rng)
+        stretch = _stretch(curves, [part(whole)[0] for part in parts], fpr, delta)
+        low = max(0.0, value - stretch * max(0.0, value - found.low))
+        high = min(1.0, value + stretch * max(0.0, found.high - value))
+    return intervals.Estimate(
+        *(part / (1 - part) if part < 1 else np.inf for part in (value, low, high))
     )
-    return intervals.Estimate(*(part / (1 - part) if part < 1 else np.inf for part in found))
+
+
+def _stretch(curves, rates, fpr, delta):
+    """By how much either side of a ratio's bootstrap interval over examples is too short."""
+    if len(curves[0].shape) == 1 or curves[0].shape[0] == 1 or min(rates) == 0:
+        return 1.0
+    n_models, n = curves[0].shape
+    ours, theirs = (curve.influence(fpr).ravel() / rate for curve, rate in zip(curves, rates))
+    spread = pooled.spread(ours - theirs, np.tile(np.arange(n), n_models), n, n_models)
+    count = min(pooled.freedom(spread, *curve.carried_by(fpr)) for curve in curves)
+    return spread.stretch * pooled.skewness(count, delta)
 
 
 def rank_correlation(first, second, delta=0.05, *, rng=None):

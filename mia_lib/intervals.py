@@ -109,8 +109,8 @@ def clopper_pearson_lower(successes, trials, delta=0.05):
 
     Notes
     -----
-    Clopper and Pearson 1934: the p at which k or more successes have probability delta. Taught in
-    book/membership_game.ipynb.
+    Clopper and Pearson 1934: the p at which k or more successes have probability delta.
+    Taught in book/attacking_dp.ipynb.
 
     Examples
     --------
@@ -149,8 +149,7 @@ def clopper_pearson_upper(successes, trials, delta=0.05):
     Notes
     -----
     Clopper and Pearson 1934: the p at which k or fewer successes have probability delta. With k = 0
-    and delta = 0.05 it is close to 3 / m, the "rule of three". Taught in
-    book/membership_game.ipynb.
+    and delta = 0.05 it is close to 3 / m, the "rule of three". Taught in book/attacking_dp.ipynb.
 
     Examples
     --------
@@ -239,8 +238,8 @@ def bootstrap(statistic, n_groups, delta=0.05, *, n_resamples=1000, rng=None, bl
 
     Notes
     -----
-    Asymptotic, so its coverage is to be simulated for the statistic at hand. Taught in
-    book/lira.ipynb.
+    Asymptotic, so its coverage is to be simulated for the statistic at hand. Run in
+    notebooks/exposed.ipynb.
 
     Examples
     --------

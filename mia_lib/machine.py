@@ -88,7 +88,7 @@ def instructions():
 def numpy_features():
     """Names of the features beyond numpy's baseline that its loops use here, smallest first.
 
-    They are the names that NPY_DISABLE_CPU_FEATURES takes. Used in notebooks/defenses.ipynb.
+    They are the names that NPY_DISABLE_CPU_FEATURES takes.
 
     Examples
     --------
@@ -121,10 +121,6 @@ def report(environment=None):
     dict of str
         "says nothing" where a library is absent or silent; beside the libraries "threads" and
         "versions".
-
-    Notes
-    -----
-    Used in notebooks/defenses.ipynb.
     """
     verbose = {"ONEDNN_VERBOSE": "1", "MKL_VERBOSE": "1"}
     said = subprocess.run(
@@ -169,10 +165,6 @@ def differences(there, here=None):
     -------
     str
         Empty where nothing differs or nothing is known.
-
-    Notes
-    -----
-    Used in notebooks/defenses.ipynb.
 
     Examples
     --------

@@ -36,10 +36,6 @@ def torch_device(device):
     ValueError
         Another name; "cuda" where there is no GPU.
 
-    Notes
-    -----
-    Taught in book/lira.ipynb.
-
     Examples
     --------
     >>> torch_device("cpu")
@@ -72,7 +68,7 @@ def mlp(input_shape, n_classes, hidden=(128,), *, activation="tanh", dropout=0.0
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Taught in book/attacking_dp.ipynb.
 
     Examples
     --------
@@ -113,7 +109,7 @@ def cnn(input_shape, n_classes, widths=(16, 32)):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Run in notebooks/bayes.ipynb.
 
     Examples
     --------
@@ -157,7 +153,7 @@ def resnet18(input_shape, n_classes):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Run in notebooks/bayes.ipynb.
 
     Examples
     --------
@@ -202,7 +198,7 @@ def wide_resnet(input_shape, n_classes, depth=28, *, width=2):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Run in notebooks/bayes.ipynb.
 
     Examples
     --------
@@ -247,7 +243,7 @@ def speednet(input_shape, n_classes, widths=(64, 256, 256)):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Run in notebooks/bayes.ipynb.
 
     Examples
     --------
@@ -308,7 +304,7 @@ def build(name, input_shape, n_classes, *, rng=None, init="fan-in", **options):
     -----
     Linear layers start as `linear_weights` says; convolutions normal with variance
     2/(inputs x kernel area); normalisation layers as the identity.
-    Taught in book/lira.ipynb.
+    Taught in book/attacking_dp.ipynb.
 
     Examples
     --------
@@ -360,10 +356,6 @@ def linear_weights(n_inputs, n_outputs, rng, *, init="fan-in"):
     ------
     ValueError
         For an unknown start.
-
-    Notes
-    -----
-    Taught in book/lira.ipynb.
 
     Examples
     --------

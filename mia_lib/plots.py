@@ -87,9 +87,9 @@ def roc(curves, ax=None, log=True, *, band=None, delta=0.05, rng=None):
 
     Notes
     -----
-    The dotted vertical line stands at `Roc.smallest_resolvable` of the curve with the most
-    non-members: to its left the interval of ROC(fpr) reaches down to 0. Taught in
-    book/membership_game.ipynb.
+    The dotted vertical line stands at the largest `Roc.smallest_resolvable` of the curves: to its
+    left some curve has too few independent non-members (`Roc.effective_nonmembers`), and the
+    interval of its ROC(fpr) reaches down to 0. Taught in book/membership_game.ipynb.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def roc(curves, ax=None, log=True, *, band=None, delta=0.05, rng=None):
                 rates, *np.maximum(ends, left).T, color=line.get_color(), alpha=0.2, linewidth=0
             )
     ax.plot(places, places, color=REFERENCE, linestyle=(0, (1, 2)), linewidth=1, label="chance")
-    resolvable = most.smallest_resolvable(delta)
+    resolvable = max(curve.smallest_resolvable(delta) for curve in named.values())
     ax.axvline(
         resolvable,
         color=REFERENCE,
@@ -243,67 +243,6 @@ def gaussian_pair(
         ax.axvline(checks.number("target", target), color=COLORS[-1], linestyle=":", label="target")
     _label_density(ax, signal, unit)
     ax.legend()
-    return ax
-
-
-def estimates(labels, values, ax=None, *, truth=None, xlabel="value"):
-    """Estimates with their intervals, one below the other.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        One name per estimate, from the top.
-    values : sequence of intervals.Estimate
-        As many.
-    ax : matplotlib axes, optional
-        None makes a new one.
-    truth : float, optional
-        The true value, marked by a vertical line.
-    xlabel : str
-        What was estimated, with its unit.
-
-    Returns
-    -------
-    matplotlib axes
-
-    Raises
-    ------
-    ValueError
-        As many labels as estimates are expected, and at least one.
-
-    Notes
-    -----
-    Taught in book/membership_game.ipynb.
-
-    Examples
-    --------
-    >>> from mia_lib.intervals import Estimate
-    >>> [text.get_text() for text in estimates(["a", "b"],
-    ...     [Estimate(1, 0, 2), Estimate(2, 1, 3)]).get_yticklabels()]
-    ['a', 'b']
-    """
-    labels = list(labels)
-    points = checks.real_array("values", [tuple(value) for value in values], shape=(None, 3))
-    if len(labels) != len(points):
-        checks.fail("labels", f"{len(labels)}", f"{len(points)}, one per estimate")
-    ax = _axes(ax)
-    if truth is not None:
-        ax.axvline(
-            checks.number("truth", truth),
-            color=REFERENCE,
-            linestyle="--",
-            linewidth=1,
-            label="truth",
-        )
-        ax.legend()
-    rows = np.arange(len(points))
-    # An interval need not hold its estimate (a biased one lies outside), so the ends are drawn as
-    # they are.
-    ax.hlines(rows, points[:, 1], points[:, 2], color=COLORS[0], linewidth=1.8)
-    ax.plot(points[:, 0], rows, "o", color=COLORS[0])
-    ax.set_yticks(rows, labels)
-    ax.set(xlabel=xlabel, ylim=(len(points) - 0.5, -0.5))
-    ax.grid(axis="y", visible=False)
     return ax
 
 

@@ -55,10 +55,6 @@ def generator(rng):
     -------
     numpy.random.Generator
 
-    Notes
-    -----
-
-
     Examples
     --------
     >>> generator(np.random.default_rng(1)).random() == np.random.default_rng(1).random()
@@ -73,8 +69,6 @@ def generator(rng):
 def seed(number):
     """The seed that a training is given where it was given `number`, an int of at least 0.
 
-
-
     Examples
     --------
     >>> seed(7)
@@ -88,8 +82,6 @@ def seed(number):
 
 def fit(function):
     """Decorate what trains models: its argument `rngs`, one generator for each model, is shifted.
-
-
 
     Examples
     --------

@@ -43,7 +43,7 @@ def confidence(logits, labels):
 
     Notes
     -----
-    Taught in book/membership_game.ipynb.
+    Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def cross_entropy(logits, labels):
 
     Notes
     -----
-    The loss of Carlini et al. 2022, section II-A. Taught in book/membership_game.ipynb.
+    The loss of Carlini et al. 2022, section II-A. Taught in book/lira.ipynb.
 
     Examples
     --------

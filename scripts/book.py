@@ -1,9 +1,8 @@
 """Execute the notebooks and build the book.
 
-    python scripts/book.py book                     execute what changed, then build the site from
-    it python scripts/book.py html                     build the site from the stored outputs
-    python scripts/book.py execute [NOTEBOOK ...]   execute (all) notebooks and store their outputs
-    in place
+    python scripts/book.py book                     execute what changed, then build the site
+    python scripts/book.py html                     build the site from the stored outputs
+    python scripts/book.py execute [NOTEBOOK ...]   execute (all) and store the outputs in place
 
 A notebook is executed again when its code, the library, a result record, a parameter file, a
 paper's numbers, the requirements or the Python version changed since its last execution; the page

@@ -1,7 +1,8 @@
 """Notebook hygiene: what a stored notebook must be before it is committed.
 
-    python scripts/check_notebooks.py [NOTEBOOK ...]      # without names: every notebook of book/
-    and notebooks/
+    python scripts/check_notebooks.py [NOTEBOOK ...]
+
+Without names it looks at every notebook of book/ and notebooks/.
 
 Prints one line per problem and exits with 1 if there is any. Only the standard library is used, so
 that the commit hook needs no environment. Among the problems is a compared cell whose draws depend

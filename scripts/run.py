@@ -1,7 +1,7 @@
 """Run one experiment notebook with one of its parameter files.
 
-    python scripts/run.py NOTEBOOK --data DATA --scale SCALE [--record] [--plain] [-p NAME VALUE
-    ...] [--expand FILE]
+    python scripts/run.py NOTEBOOK --data DATA --scale SCALE
+        [--record] [--plain] [-p NAME VALUE ...] [--expand FILE]
 
 Executes notebooks/NOTEBOOK.ipynb with the values that notebooks/parameters/NOTEBOOK.yaml has for
 this data set and scale, and keeps the executed notebook and its result record as

@@ -116,8 +116,8 @@ def test_a_gan_that_goes_on_counts_what_it_has_cost(tmp_path, monkeypatch):
     def run(epochs):
         monkeypatch.setattr(clock, "_counted", {})
         rng = np.random.default_rng(1)
-        options = dict(networks=networks, epochs=epochs, folder=tmp_path, batch_size=4)
-        generative.js_gan(x, rng=rng, **options)
+        recipe = generative.JsGanRecipe(networks=networks, epochs=epochs, batch_size=4)
+        generative.js_gan(x, recipe, folder=tmp_path, rng=rng)
         with np.load(tmp_path / training.LATEST) as state:
             return float(state["processor_seconds"])
 

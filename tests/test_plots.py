@@ -8,7 +8,6 @@ from matplotlib import colors
 from matplotlib import pyplot as plt
 
 from mia_lib import metrics, plots
-from mia_lib.intervals import Estimate
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +36,6 @@ FUNCTIONS = {
     "roc": lambda **o: plots.roc(curve(), **o),
     "histogram_pair": lambda **o: plots.histogram_pair([1.0, 2.0, 2.5], [0.0, 1.0], **o),
     "gaussian_pair": lambda **o: plots.gaussian_pair([1.0, 2.0, 2.5], [0.0, 1.0], **o),
-    "estimates": lambda **o: plots.estimates(["a"], [Estimate(1, 0, 2)], **o),
 }
 
 
@@ -104,6 +102,18 @@ def test_several_roc_curves():
         plots.roc({})
 
 
+def test_roc_marks_the_rate_that_all_curves_resolve():
+    """By what is independent: eight copies of one target resolve no more than one does."""
+    rng = np.random.default_rng(0)
+    member = np.arange(600) < 300
+    scores = rng.normal(size=600) + member
+    one = metrics.roc(scores, member)
+    copies = metrics.roc(np.tile(scores, (8, 1)), np.tile(member, (8, 1)))
+    both = {"one": one, "copies": copies}
+    mark = draw(plots.roc(both)).lines[-1].get_xdata()[0]
+    assert mark == copies.smallest_resolvable() > one.smallest_resolvable()
+
+
 def test_roc_of_many_thresholds_stays_small():
     ax = plots.roc(curve(200_000))
     assert len(ax.lines[0].get_xdata()) <= 2 * plots.N_POINTS
@@ -166,18 +176,6 @@ def test_gaussian_pair_without_spread():
     assert len(ax.lines) == 1
 
 
-def test_estimates():
-    values = [Estimate(0.2, 0.1, 0.3), Estimate(0.5, 0.6, 0.7), Estimate(0.4, 0.4, 0.4)]
-    ax = draw(plots.estimates(["one", "two", "three"], values, truth=0.25, xlabel="advantage"))
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["one", "two", "three"]
-    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first one on top
-    segments = ax.collections[0].get_segments()
-    np.testing.assert_allclose([s[:, 0] for s in segments], [v[1:] for v in values])
-    np.testing.assert_allclose(ax.lines[1].get_xdata(), [0.2, 0.5, 0.4])
-    assert list(ax.lines[0].get_xdata()) == [0.25, 0.25] and labels(ax) == ["truth"]
-    assert ax.get_xlabel() == "advantage"
-
-
 @pytest.mark.parametrize(
     ("call", "name"),
     [
@@ -188,9 +186,6 @@ def test_estimates():
         (lambda: plots.gaussian_pair([], [1.0]), "in_signal"),
         (lambda: plots.gaussian_pair([1.0], []), "out_signal"),
         (lambda: plots.gaussian_pair([1.0], [1.0], target=np.nan), "target"),
-        (lambda: plots.estimates(["a", "b"], [Estimate(1, 0, 2)]), "labels"),
-        (lambda: plots.estimates([], []), "values"),
-        (lambda: plots.estimates(["a"], [Estimate(1, 0, 2)], truth="x"), "truth"),
     ],
 )
 def test_refuses(call, name):

@@ -76,7 +76,7 @@ def metric_scores(logits, labels):
     Notes
     -----
     The confidence is given as log p_y - log sum_{c != y} p_c, the same ranking without ties where
-    p_y rounds to 1. Taught in book/metric_attacks.ipynb.
+    p_y rounds to 1. Taught in book/defenses.ipynb.
 
     Examples
     --------

@@ -8,10 +8,8 @@ import torch
 from mia_lib import checks, model_checks, reseed
 
 RATE, BATCH = 0.01, 256  # of Adam, per step
-HELD_OUT, EVERY = (
-    0.25,
-    20,
-)  # share of the known non-members that says when to stop, and how often it is asked
+# Share of the known non-members that says when to stop, and after how many steps it is asked.
+HELD_OUT, EVERY = 0.25, 20
 
 
 def quantile_regression(
@@ -63,7 +61,7 @@ def quantile_regression(
     The pinball loss is minimised by Adam from a constant, the quantile of the known non-members; of
     the regressors on the way the one is kept that is best on a quarter of them which is held out. A
     quantile near 1 of few examples overfits otherwise. The regressors of all targets train as one
-    stack of batched products. Taught in book/which_attack.ipynb.
+    stack of batched products. Run in notebooks/lira.ipynb.
 
     Examples
     --------
@@ -101,61 +99,77 @@ def quantile_regression(
 
 def _predicted(signals, known, features, scored, level, hidden, steps, rng):
     """Quantiles (S, scored) from regressors that are trained on each target's known non-members."""
-    n_models, width = len(signals), features.shape[1]
-    # Each row: the known in random order, of which the first teach, then all others.
-    rows = np.argsort(np.where(known, rng.random(known.shape), 1.0), axis=1)
-    count = known.sum(axis=1)
-    taught = count - np.maximum(1, (HELD_OUT * count).astype(int))
-    held_out = torch.from_numpy(rows[:, int(taught.min()) : int(count.max())])
-    place = np.arange(int(taught.min()), int(count.max()))
-    counts_there = torch.from_numpy(
-        ((place >= taught[:, None]) & (place < count[:, None])).astype(np.float32)
-    )
-
-    values = np.where(known, signals, 0.0)
-    center = values.sum(axis=1) / count
-    spread = np.sqrt((np.where(known, signals - center[:, None], 0.0) ** 2).sum(axis=1) / count)
-    spread = np.where(spread > 0, spread, 1.0)
+    rows, taught, count = _shuffled(known, rng)
+    center, spread = _moments(signals, known)
     scaled = (signals - center[:, None]) / spread[:, None]
     start = np.array([np.quantile(row[who], level) for row, who in zip(scaled, known)])
-    scaled, inputs = (
-        torch.from_numpy(scaled.astype(np.float32)),
-        torch.from_numpy(features.astype(np.float32)),
-    )
+
     rng = reseed.generator(rng)  # who teaches is drawn already
-    layers = _layers(n_models, [width, hidden, 1] if hidden else [width, 1], start, rng)
+    width = features.shape[1]
+    sizes = [width, hidden, 1] if hidden else [width, 1]
+    layers = _layers(len(signals), sizes, start, rng)
+    inputs = torch.from_numpy(features.astype(np.float32))
+    targets = torch.from_numpy(scaled.astype(np.float32))
 
     def pinball(picked):
-        over = torch.gather(scaled, 1, picked) - _answer(layers, inputs[picked])
+        """Losses (S, k) on the examples (S, k), each target's own."""
+        over = torch.gather(targets, 1, picked) - _answer(layers, inputs[picked])
         return torch.maximum(level * over, (level - 1) * over)
+
+    kept = _trained(layers, pinball, rows, taught, count, steps, rng)
+    new = inputs[torch.from_numpy(np.flatnonzero(scored))]
+    found = torch.stack(
+        [_answer([(w[s], b[s]) for w, b in kept], new) for s in range(len(signals))]
+    )
+    return found.double().numpy() * spread[:, None] + center[:, None]
+
+
+def _shuffled(known, rng):
+    """In each row the known in random order, of which the first `taught` teach and the rest up to
+    `count` say when to stop, then all others: (S, n), (S,), (S,).
+    """
+    rows = np.argsort(np.where(known, rng.random(known.shape), 1.0), axis=1)
+    count = known.sum(axis=1)
+    return rows, count - np.maximum(1, (HELD_OUT * count).astype(int)), count
+
+
+def _moments(signals, known):
+    """Mean and standard deviation (S,) of each target's known; 1 in place of 0."""
+    count = known.sum(axis=1)
+    center = np.where(known, signals, 0.0).sum(axis=1) / count
+    squares = np.where(known, signals - center[:, None], 0.0) ** 2
+    spread = np.sqrt(squares.sum(axis=1) / count)
+    return center, np.where(spread > 0, spread, 1.0)
+
+
+def _trained(layers, pinball, rows, taught, count, steps, rng):
+    """The layers at each regressor's best moment, by its loss on the examples that do not teach."""
+    place = np.arange(int(taught.min()), int(count.max()))
+    held_out = torch.from_numpy(rows[:, place])
+    own = (place >= taught[:, None]) & (place < count[:, None])
+    own = torch.from_numpy(own.astype(np.float32))
 
     parameters = [tensor for layer in layers for tensor in layer]
     optimizer = torch.optim.Adam(parameters, lr=RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    best, kept = (
-        torch.full((n_models,), torch.inf),
-        [tensor.detach().clone() for tensor in parameters],
-    )
+    best = torch.full((len(rows),), torch.inf)
+    kept = [tensor.detach().clone() for tensor in parameters]
     for step in range(steps + 1):
         if step % EVERY == 0 or step == steps:
             with torch.no_grad():
-                error = (pinball(held_out) * counts_there).sum(dim=1) / counts_there.sum(dim=1)
+                error = (pinball(held_out) * own).sum(dim=1) / own.sum(dim=1)
                 better = error < best
                 best = torch.where(better, error, best)
                 for keep, tensor in zip(kept, parameters):
                     keep[better] = tensor[better]
         if step < steps:
-            batch = rng.integers(0, taught[:, None], (n_models, min(BATCH, int(taught.max()))))
+            batch = rng.integers(0, taught[:, None], (len(rows), min(BATCH, int(taught.max()))))
+            picked = torch.from_numpy(np.take_along_axis(rows, batch, axis=1))
             optimizer.zero_grad()
-            pinball(torch.from_numpy(np.take_along_axis(rows, batch, axis=1))).mean(
-                dim=1
-            ).sum().backward()
+            pinball(picked).mean(dim=1).sum().backward()
             optimizer.step()
             schedule.step()
-    new = inputs[torch.from_numpy(np.flatnonzero(scored))]
-    layers = list(zip(kept[::2], kept[1::2]))
-    found = torch.stack([_answer([(w[s], b[s]) for w, b in layers], new) for s in range(n_models)])
-    return found.double().numpy() * spread[:, None] + center[:, None]
+    return list(zip(kept[::2], kept[1::2]))
 
 
 def _layers(n_models, sizes, start, rng):

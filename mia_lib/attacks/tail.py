@@ -2,6 +2,8 @@
 tail.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from sklearn.metrics import pairwise_distances_chunked
 
@@ -149,25 +151,50 @@ def _scores(x, out, excess, among=0):
     """-log of the survival function of sorted values, of which each x itself is one (and left out)
     if `among` is 1.
 
-    Values of x that equal some count half of them, so that the steps of coarse signals favour
-    neither side.
+    Inside the values it is a line between their ranks; beyond them it falls off as an exponential,
+    on either side the one that is fitted to the largest of them.
     """
     m = len(out) - among
-    left, right = np.searchsorted(out, x, "left"), np.searchsorted(out, x, "right") - among
-    tied, first, last = right > left, left == 0, left == m
-    below, above = out[np.maximum(left - 1, 0)], out[np.minimum(left + among, m + among - 1)]
-    rank_below = (np.searchsorted(out, below, "left") + left) / 2
-    rank_above = (left + np.searchsorted(out, above, "right") - among) / 2
-    gap = above - below
-    share = np.divide(x - below, gap, out=np.zeros(len(x)), where=~(tied | first | last))
-    rank = np.where(tied, (left + right) / 2, (1 - share) * rank_below + share * rank_above)
-    rank = np.where(first & ~tied, rank_above, np.where(last & ~tied, rank_below, rank))
-    # Beyond the values an exponential, on either side the one that is fitted to the largest of
-    # them.
+    place = _place(x, out, among)
     scale = np.maximum(excess, 1e-12 * max(np.abs(out).max(), 1e-12))
-    beyond = np.where(last & ~tied, x - below, 0) / scale
-    under = np.where(first & ~tied, above - x, 0) / scale
-    return -np.log1p(-rank / m * np.exp(-under)) + beyond
+    beyond = np.where(place.above_all, x - place.below, 0) / scale
+    under = np.where(place.below_all, place.above - x, 0) / scale
+    return -np.log1p(-_ranks(x, out, place, among) / m * np.exp(-under)) + beyond
+
+
+class _Place(NamedTuple):
+    """Where each x lies among sorted values."""
+
+    left: np.ndarray  # how many values are smaller
+    right: np.ndarray  # how many are not larger
+    below: np.ndarray  # the next value on either side
+    above: np.ndarray
+    below_all: np.ndarray  # x lies outside
+    above_all: np.ndarray
+
+
+def _place(x, out, among):
+    m = len(out) - among
+    left, right = np.searchsorted(out, x, "left"), np.searchsorted(out, x, "right") - among
+    below, above = out[np.maximum(left - 1, 0)], out[np.minimum(left + among, m + among - 1)]
+    tied = right > left
+    return _Place(left, right, below, above, (left == 0) & ~tied, (left == m) & ~tied)
+
+
+def _ranks(x, out, place, among):
+    """How many values lie below each x, interpolated between the ranks of its neighbours.
+
+    Values of x that equal some count half of them, so that the steps of coarse signals favour
+    neither side. So do neighbours, and outside an x has the rank of the last value on its way.
+    """
+    rank_below = (np.searchsorted(out, place.below, "left") + place.left) / 2
+    rank_above = (place.left + np.searchsorted(out, place.above, "right") - among) / 2
+    tied, outside = place.right > place.left, place.below_all | place.above_all
+    gap = place.above - place.below
+    share = np.divide(x - place.below, gap, out=np.zeros(len(x)), where=~(tied | outside))
+    between = (1 - share) * rank_below + share * rank_above
+    outer = np.where(place.below_all, rank_above, rank_below)
+    return np.where(tied, (place.left + place.right) / 2, np.where(outside, outer, between))
 
 
 def _tail_size(m):

@@ -66,7 +66,6 @@ def correctness(logits, labels):
 
     Notes
     -----
-    Taught in book/metric_attacks.ipynb.
 
     Examples
     --------

@@ -149,7 +149,7 @@ def load(path, assignment=None):
 def describe(observations):
     """What was given, a line for each array.
 
-    Taught in book/audit.ipynb.
+    Run in notebooks/audit.ipynb.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def observe(
 
     Notes
     -----
-    Taught in book/audit.ipynb.
+    Taught in book/audit_sklearn.ipynb.
 
     Examples
     --------

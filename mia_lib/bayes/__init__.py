@@ -12,15 +12,9 @@ from mia_lib.bayes.certificate import (
     membership_privacy,
     most_exposed,
 )
-from mia_lib.bayes.epsilon_bounds import epsilon_lower_bound, epsilon_lower_bound_one_run
-from mia_lib.bayes.estimators import (
-    permutation_p_value,
-    permuted_advantages,
-    sign_split_advantage,
-    split_advantage,
-)
-from mia_lib.bayes.generalized import generalized_advantage, heuristic_advantage, optimal_threshold
-from mia_lib.bayes.histogram import Histogram, bin_edges
+from mia_lib.bayes.estimators import permutation_p_value, sign_split_advantage, split_advantage
+from mia_lib.bayes.generalized import generalized_advantage, heuristic_advantage
+from mia_lib.bayes.histogram import Histogram
 from mia_lib.bayes.individual import (
     average_risk_interval,
     generalized_risk,
@@ -28,13 +22,13 @@ from mia_lib.bayes.individual import (
 )
 from mia_lib.bayes.kernel_density import KernelDensity
 from mia_lib.bayes.threshold import threshold_advantage
+from mia_lib.privacy import epsilon_lower_bound, epsilon_lower_bound_one_run
 
 __all__ = [
     "Certificate",
     "Histogram",
     "KernelDensity",
     "average_risk_interval",
-    "bin_edges",
     "certificate",
     "compare_queries",
     "dp_advantage_ceiling",
@@ -48,9 +42,7 @@ __all__ = [
     "heuristic_advantage",
     "membership_privacy",
     "most_exposed",
-    "optimal_threshold",
     "permutation_p_value",
-    "permuted_advantages",
     "sign_split_advantage",
     "split_advantage",
     "threshold_advantage",

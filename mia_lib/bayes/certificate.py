@@ -42,7 +42,7 @@ def membership_privacy(query, delta=0.05):
     -----
     MACE Definition 8 (v1 Definition 3): abs(f_p(z)) <= alpha for every z. By Lemma 9 (v1 Lemma 4)
     the advantage is at most alpha; it can be far smaller. The plug-in is 1 when any cell was hit by
-    one group only. Taught in book/bayes.ipynb.
+    one group only. Taught in book/generative.ipynb.
 
     Examples
     --------

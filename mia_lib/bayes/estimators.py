@@ -118,52 +118,6 @@ def sign_split_advantage(
     )
 
 
-def permuted_advantages(
-    member_signal, nonmember_signal, prior=0.5, *, bins=100, n_permutations=999, rng=None
-):
-    """W_N when the labels are dealt out anew: what it is worth where nothing leaks.
-
-    Parameters
-    ----------
-    member_signal, nonmember_signal : array_like (N1,) or (N1, d), (N2,) or (N2, d)
-    prior : float
-        p = Pr(member), in (0, 1).
-    bins : int or edges
-        As for `Histogram`: they know the pooled signals only, so permutations share them.
-    n_permutations : int
-        B >= 1.
-    rng : numpy.random.Generator, optional
-        None means fresh entropy.
-
-    Returns
-    -------
-    float64 array (B,)
-        Independent draws from the permutation distribution. W_N minus their mean over-corrects when
-        there is leakage: a leaking query has less bias than a null one.
-
-    Raises
-    ------
-    ValueError
-        As for `Histogram`; n_permutations below 1.
-
-    Notes
-    -----
-    Given the pooled counts, the members' counts are multivariate hypergeometric, so counts are
-    drawn, not labels. Taught in book/bayes.ipynb.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> null = permuted_advantages(rng.normal(size=500), rng.normal(size=500), rng=rng)
-    >>> print(f"{null.mean():.2f}")
-    0.20
-    """
-    n_permutations = checks.integer("n_permutations", n_permutations, 1)
-    rng = checks.generator(rng)
-    query = Histogram(member_signal, nonmember_signal, prior, bins)
-    return _permuted(query, n_permutations, rng)
-
-
 def permutation_p_value(
     member_signal, nonmember_signal, prior=0.5, *, bins=100, n_permutations=999, rng=None
 ):

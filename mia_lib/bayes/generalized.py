@@ -43,7 +43,7 @@ def optimal_threshold(metric, posterior, member_mass, nonmember_mass, *, prior=0
     -----
     Step 3 of MACE Algorithm 2, with the metric taken of the confusion fractions: the printed
     average of the metric over single examples means nothing for a ratio (PPV of one example that is
-    called a non-member is 0 / 0). Taught in book/generalized_metrics.ipynb.
+    called a non-member is 0 / 0).
 
     Examples
     --------

@@ -18,8 +18,6 @@ def bin_edges(signal, bins):
     """The edges of every axis: equal bins between smallest and largest value, or the edges that
     were given.
 
-    Taught in book/bayes.ipynb.
-
     Parameters
     ----------
     signal : array_like (n,) or (n, d)

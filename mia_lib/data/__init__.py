@@ -69,7 +69,7 @@ def synthetic_purchase(n=20_000, rng=None, **options):
 
     Notes
     -----
-    Taught in book/membership_game.ipynb.
+    Taught in book/defenses.ipynb.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def names(texts=True):
 
     Notes
     -----
-    Taught in book/membership_game.ipynb.
+    Run in notebooks/audit.ipynb.
 
     Examples
     --------
@@ -117,8 +117,6 @@ def names(texts=True):
 def splits(name):
     """The names of the official splits of a data set, none where there is none.
 
-    Used in notebooks/lira.ipynb.
-
     Examples
     --------
     >>> splits("cinic10"), splits("digits")
@@ -130,8 +128,6 @@ def splits(name):
 
 def status(name):
     """Where a data set is: "embedded", the path of its cached arrays, or "not here".
-
-    Taught in book/membership_game.ipynb.
 
     Examples
     --------

@@ -91,10 +91,6 @@ def signals(name, n_models=None, folder=None):
     DataError
         If the files are not here: the line says where to get them.
 
-    Notes
-    -----
-    Taught in book/records.ipynb.
-
     Examples
     --------
     >>> signals("mnist")

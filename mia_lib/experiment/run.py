@@ -22,7 +22,8 @@ def begin(notebook, space):
     notebook : str
         The notebook's name, without its ending.
     space : dict
-        The notebook's ``globals()``. Whatever it gains from here to `Run.check` is a parameter.
+        The notebook's ``globals()``. Whatever it gains from here to `Run.check` is a parameter, but
+        for CONSTANTS.
 
     Returns
     -------
@@ -98,7 +99,9 @@ class Run:
         found = {
             name: value
             for name, value in self._space.items()
-            if name not in self._before and not name.startswith("_") and value is not self
+            if name not in self._before
+            and not (name.startswith("_") or name.isupper())
+            and value is not self
         }
         for name in ranges.keys() - found.keys():
             checks.fail("ranges", f"one of {name!r}", "a parameter of that name")
@@ -191,12 +194,14 @@ class Run:
                 return self._mean(kept)
         checks.fail("what", repr(what), "the name of a figure that was kept")
 
-    def shown(self, prefix=""):
+    def shown(self, prefix="", *, id=None):
         """The kept figures whose names begin so, for display.
 
         Parameters
         ----------
         prefix : str
+        id : str, optional
+            Only those of one row of the inventory.
 
         Returns
         -------
@@ -205,12 +210,39 @@ class Run:
         """
         found = {
             what: f"{self._mean(kept):.3f}" if kept.found[0] is not None else "not measured"
-            for (_, what), kept in self._kept.items()
-            if what.startswith(prefix)
+            for (of, what), kept in self._kept.items()
+            if what.startswith(prefix) and id in (None, of)
         }
         return pd.DataFrame({"ours": found})
 
-    def rows(self, n=None, of="examples", *, interval="bootstrap over them"):
+    def grid(self, prefix, *columns, id=None):
+        """The kept figures named "COLUMN, LABEL" as a table, for display.
+
+        Parameters
+        ----------
+        prefix : str
+            With what the labels begin; it is not shown.
+        *columns : str
+            Which figures, such as "TPR at 1 %" and "AUC".
+        id : str, optional
+            Only those of one row of the inventory.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A line for each label, "" where a figure was not kept.
+        """
+        lines = {}
+        for (of, what), kept in self._kept.items():
+            column, _, label = what.partition(", ")
+            if column in columns and label.startswith(prefix) and id in (None, of):
+                text = "not measured" if kept.found[0] is None else f"{self._mean(kept):.3f}"
+                below = kept.note.startswith(("< floor", "below the floor"))
+                floor = " < floor" if below else ""
+                lines.setdefault(label.removeprefix(prefix), {})[column] = text + floor
+        return pd.DataFrame(lines, index=columns).T.fillna("")
+
+    def rows(self, n=None, of="examples", *, interval="bootstrap over them", paper=None):
         """The rows of the record, one for each figure that was kept.
 
         Parameters
@@ -221,12 +253,17 @@ class Run:
             What n counts.
         interval : str
             How a figure of one seed came by its interval.
+        paper : dict of str to (float or str, str), optional
+            What the paper reports and where, by the name of the row.
 
         Returns
         -------
         list of dict
             As `results.row` makes them. With several seeds n counts seeds.
         """
+        for (_, what), kept in self._kept.items():
+            if paper and what in paper:
+                kept.paper, kept.where = paper[what]
         return [
             self._row(id, what, kept, n, of, interval) for (id, what), kept in self._kept.items()
         ]

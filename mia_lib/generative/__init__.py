@@ -22,7 +22,7 @@ from mia_lib.generative.queries import (
 from mia_lib.generative.recipe import GanRecipe
 from mia_lib.generative.reconstruction import reconstruction
 from mia_lib.generative.training import REVISION
-from mia_lib.generative.wasserstein import WganGpRecipe, gradient_penalty, wgan_gp
+from mia_lib.generative.wasserstein import WganGpRecipe, wgan_gp
 
 __all__ = [
     "NETWORKS",
@@ -41,7 +41,6 @@ __all__ = [
     "discriminator_score",
     "domias",
     "dp_cgan",
-    "gradient_penalty",
     "hybrid",
     "js_gan",
     "max_score",

@@ -128,7 +128,7 @@ def gradient_penalty(critic, real, fake, mix):
 
     Notes
     -----
-    Gulrajani et al. 2017, equation 3. Taught in book/generative.ipynb.
+    Gulrajani et al. 2017, equation 3.
 
     Examples
     --------

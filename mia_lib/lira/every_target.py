@@ -155,35 +155,51 @@ def _score_pass(signals, member, options, pooled):
     """
     scores = np.empty(member.shape[::-1])  # one example in a line, as they are made
     sides = _sides(options)
-    smallest, largest, count = np.full(2, np.inf), np.zeros(2), np.zeros(2)
+    seen = {side: [] for side in sides}
     for rows, models, groups in blocks.blocks("signals", signals, member):
-        fits = [None, None]
+        fits = {}
         for side in sides:
-            centers, squares, _, total = _without_each(groups[side], options["center"])
-            squares /= groups[side].shape[-1] - 1
-            if options["covariance"] == "spherical" and squares.shape[1] > 1:
-                squares = squares.mean(axis=1, keepdims=True)
-            fits[side] = centers, squares
-            smallest[side] = min(smallest[side], squares.min())
-            largest[side] += total.sum()
-            count[side] += len(rows) * (groups[side].shape[-1] - 1)
+            *fits[side], total = _fits_without_each(groups[side], options)
+            n_left = groups[side].shape[-1] - 1
+            seen[side].append((fits[side][1].min(), total.sum(), len(rows) * n_left))
         for side, targets in enumerate(models):
-            gaussians = [None, None]
+            given = [None, None]
             for other in sides:
-                # The target's own group loses the target, the other one its lowest-numbered model,
-                # which comes first.
-                centers, variances = (
-                    fits[other] if other == side else (part[..., :1] for part in fits[other])
-                )
+                centers, variances = fits[other] if other == side else _without_first(fits[other])
                 level = None if pooled is None else pooled[other]
-                gaussians[other] = centers, _variances(variances, level, targets, options)
-            scores[rows[:, None], targets] = gaussian.likelihood_ratio(
-                groups[side], *gaussians, options
-            )
-    # Squares about a median are at most twice those about the mean, and leaving a model out lowers
-    # the latter: no target's global variance is larger than this.
-    bound = 2 * largest / np.maximum(count, 1)
-    return scores.T, bool((smallest[list(sides)] <= gaussian.FLOOR * bound[list(sides)]).any())
+                given[other] = centers, _variances(variances, level, targets, options)
+            found = gaussian.likelihood_ratio(groups[side], *given, options)
+            scores[rows[:, None], targets] = found
+    return scores.T, any(_reaches_floor(*zip(*blocks_of)) for blocks_of in seen.values())
+
+
+def _fits_without_each(values, options):
+    """Centers (b, Q, c) and variances (b, Q or 1, c) of a group after each of its models in turn
+    has left, and the whole group's squares (b, Q).
+    """
+    centers, squares, _, total = _without_each(values, options["center"])
+    squares /= values.shape[-1] - 1
+    if options["covariance"] == "spherical" and squares.shape[1] > 1:
+        squares = squares.mean(axis=1, keepdims=True)
+    return centers, squares, total
+
+
+def _without_first(fits):
+    """The group that the target is not in loses its lowest-numbered model, which comes first, so
+    that all targets are compared with equally many.
+    """
+    return [part[..., :1] for part in fits]
+
+
+def _reaches_floor(smallest, totals, counts):
+    """Whether a variance of a side comes near a floor, by its blocks' smallest variances, sums of
+    squares and numbers of values.
+
+    Squares about a median are at most twice those about the mean, and leaving a model out lowers
+    the latter: no target's global variance is larger than the bound.
+    """
+    bound = 2 * sum(totals) / max(sum(counts), 1)
+    return bool(min(smallest) <= gaussian.FLOOR * bound)
 
 
 def _variances(variances, pooled, targets, options):

@@ -124,6 +124,18 @@ def _fitted(target, shadow, shadow_member, options, sides):
     """Target (n, Q, 1) and, for each side, (center, variance) with axes example, query, 1; None if
     not asked for.
     """
+    x, shadow, member = _checked(target, shadow, shadow_member, sides)
+    masks = {"IN": member, "OUT": ~member}
+    fits = _side_fits(x.shape, shadow, member, sides, options["center"])
+    gaussians = {"IN": None}
+    for side, fit_of in fits.items():
+        count = np.count_nonzero(masks[side], axis=0)
+        gaussians[side] = _center_and_variance(*fit_of, count, options)
+    return x[..., None], gaussians["IN"], gaussians["OUT"]
+
+
+def _checked(target, shadow, shadow_member, sides):
+    """Target (n, Q), shadow (S, n, Q) and the mask (S, n), as they were given and may be."""
     x = checks.real_array("target", target, (1, 2))
     model_checks.bounded("target", x)
     shadow = model_checks.signals("shadow", shadow, (x.ndim + 1,))
@@ -133,39 +145,36 @@ def _fitted(target, shadow, shadow_member, options, sides):
     model_checks.counts("shadow_member", member, 2, sides, "two models")
     x, shadow = x.reshape(len(x), -1), shadow.reshape(*shadow.shape[:2], -1)
     model_checks.refuse_copy("shadow", x, shadow, np.arange(len(shadow)), "the target's")
-    fits = {side: np.empty((3, *x.shape)) for side in sides}
+    return x, shadow, member
+
+
+def _side_fits(shape, shadow, member, sides, center):
+    """{side: (centers, squares about the mean, squares about the center)}, (n, Q) each."""
+    fits = {side: np.empty((3, *shape)) for side in sides}
     for start, values, masks in blocks.chunks("shadow", shadow, member):
+        own = {side: masks if side == "IN" else ~masks for side in sides}
         rows = slice(start, start + len(values))
-        for side, (mean, squares) in zip(
-            sides, moments(values, [masks if side == "IN" else ~masks for side in sides])
-        ):
+        for side, (mean, squares) in zip(sides, moments(values, list(own.values()))):
             fits[side][:, rows] = mean, squares, squares
-        if options["center"] == "mean":
+        if center == "mean":
             continue
         for side in sides:
-            for some, _, inside in blocks.of_equal_count(values, masks if side == "IN" else ~masks):
-                middle, mean, square = median(inside), *fits[side][:2, start + some]
-                fits[side][::2, start + some] = (
-                    middle,
-                    square + inside.shape[-1] * (middle - mean) ** 2,
-                )
-    count = {"IN": np.count_nonzero(member, axis=0), "OUT": np.count_nonzero(~member, axis=0)}
-    gaussians = {"IN": None}
-    for side, (center, squares, residuals) in fits.items():
-        variances = squares / count[side][:, None]
-        pooled = residuals.sum(axis=0, keepdims=True) / count[side].sum()
-        if options["covariance"] == "spherical":
-            variances, pooled = (
-                variances.mean(axis=1, keepdims=True),
-                pooled.mean(axis=1, keepdims=True),
-            )
-        variances = (
-            np.maximum(pooled, TINY)
-            if options["variance"] == "global"
-            else floored(variances, pooled)
-        )
-        gaussians[side] = center[..., None], variances[..., None]
-    return x[..., None], gaussians["IN"], gaussians["OUT"]
+            for some, _, inside in blocks.of_equal_count(values, own[side]):
+                middle, mean, squares = median(inside), *fits[side][:2, start + some]
+                about_it = squares + inside.shape[-1] * (middle - mean) ** 2
+                fits[side][::2, start + some] = middle, about_it
+    return fits
+
+
+def _center_and_variance(center, squares, residuals, count, options):
+    """What the scores of a side are computed with: centers (n, Q, 1), variances (n, Q or 1, 1)."""
+    variances = squares / count[:, None]
+    pooled = residuals.sum(axis=0, keepdims=True) / count.sum()
+    if options["covariance"] == "spherical":
+        variances, pooled = (part.mean(axis=1, keepdims=True) for part in (variances, pooled))
+    if options["variance"] == "global":
+        return center[..., None], np.maximum(pooled, TINY)[..., None]
+    return center[..., None], floored(variances, pooled)[..., None]
 
 
 def moments(values, sides):

@@ -4,7 +4,7 @@ Taught in book/membership_game.ipynb.
 """
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from mia_lib import checks, intervals
 
@@ -100,25 +100,90 @@ def n_members_needed(tpr, fpr, delta=0.05):
         start, block = start + block, min(2 * block, 1 << 20)
 
 
-def fewest_false_positives(n0, fpr, delta):
-    """The largest k with Pr(Bin(n0, fpr) <= k) <= delta / 4; None if there is none.
+def strict_rank(n0, n1, fpr, delta):
+    """The threshold, by its rank, and the level of the TPR there that bound ROC(fpr) from below.
 
-    Above the threshold of the true ROC(fpr) lie more than k of n0 non-members, except with
-    probability delta / 4.
+    Parameters
+    ----------
+    n0, n1 : int
+        Independent non-members and members.
+    fpr : float
+        In [0, 1].
+    delta : float
+
+    Returns
+    -------
+    (int, float) or None
+        k and a level such that the Clopper-Pearson limit, at this level, of the TPR above the
+        non-member at place k (from 0, descending) exceeds ROC(fpr) with probability at most
+        delta / 2. None where even k = 0 would spend more than delta / 4 on the threshold.
+
+    Notes
+    -----
+    The threshold is too low with probability p = Pr(Bin(n0, fpr) <= k). Members are drawn apart
+    from non-members, so that the TPR may err with (delta / 2 - p) / (1 - p). Which k is best
+    depends on the curve; the one that is best for ROC(x) = sqrt(x) is taken, so that the choice
+    looks at numbers of records alone and the limit holds for any curve. Taught in
+    book/membership_game.ipynb.
+
+    Examples
+    --------
+    >>> strict_rank(4379, 100, 0.001, 0.05) is None, strict_rank(4380, 100, 0.001, 0.05)[0]
+    (True, 0)
     """
-    k = int(stats.binom.ppf(delta / 4, n0, fpr))
-    while k >= 0 and stats.binom.cdf(k, n0, fpr) > delta / 4:
-        k -= 1
-    return k if k >= 0 else None
+    if stats.binom.cdf(0, n0, fpr) > delta / 4:
+        return None
+    places = stats.binom.ppf(_spent(delta), n0, fpr).astype(np.int64)
+    places = np.unique(np.clip(np.append(places, places - 1), 0, n0 - 1))
+    places, level = _rest(places, stats.binom.cdf(places, n0, fpr), delta)
+    found = n1 * np.sqrt((places + 1) / (n0 + 1))
+    best = np.argmax(special.betaincinv(found, n1 - found + 1, level))
+    return int(places[best]), float(level[best])
 
 
-def most_false_positives(n0, fpr, delta):
-    """The smallest k with Pr(Bin(n0, fpr) >= k + 1) <= delta / 4.
+def lax_rank(n0, n1, fpr, delta):
+    """The threshold, by its rank, and the level of the TPR there that bound ROC(fpr) from above.
 
-    Above the threshold of the true ROC(fpr) lie at most k of n0 non-members, except with
-    probability delta / 4.
+    Parameters
+    ----------
+    n0, n1 : int
+        Independent non-members and members.
+    fpr : float
+        In [0, 1).
+    delta : float
+
+    Returns
+    -------
+    (int, float)
+        k and a level such that the Clopper-Pearson limit, at this level, of the TPR above the
+        non-member at place k (from 0, descending; n0: below all) falls short of ROC(fpr) with
+        probability at most delta / 2.
+
+    Notes
+    -----
+    As `strict_rank`, with p = Pr(Bin(n0, fpr) > k). Taught in book/membership_game.ipynb.
+
+    Examples
+    --------
+    >>> lax_rank(1000, 100, 0.0, 0.05)
+    (0, 0.025)
     """
-    k = max(0, int(stats.binom.isf(delta / 4, n0, fpr)) - 1)
-    while stats.binom.sf(k, n0, fpr) > delta / 4:
-        k += 1
-    return k
+    places = stats.binom.isf(_spent(delta), n0, fpr).astype(np.int64)
+    places = np.unique(np.clip(np.append(places, places + 1), 0, n0))
+    places, level = _rest(places, stats.binom.sf(places, n0, fpr), delta)
+    found = n1 * np.sqrt((places + 1) / (n0 + 1))
+    found = np.minimum(found, n1)
+    high = special.betainccinv(found + 1, np.maximum(n1 - found, 1e-9), level)
+    best = np.argmin(high)
+    return int(places[best]), float(level[best])
+
+
+def _spent(delta):
+    """What of delta / 2 the threshold may use up: from a sixteenth to fifteen sixteenths."""
+    return delta / 2 * np.arange(1, 16) / 16
+
+
+def _rest(places, spent, delta):
+    """The places that leave something of delta / 2, and what they leave for the TPR."""
+    left = spent <= delta / 2 * 15 / 16
+    return places[left], ((delta / 2 - spent) / (1 - spent))[left]

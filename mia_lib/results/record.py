@@ -252,7 +252,7 @@ def read(path_or_name):
 
 
 def find(notebook=None, data=None, scale=None, *, folder=None):
-    """Read all records of a folder, or those that match.
+    """Read all records of a folder, or those that match; recorded simulations are none.
 
     Parameters
     ----------
@@ -282,7 +282,8 @@ def find(notebook=None, data=None, scale=None, *, folder=None):
         for key, v in dict(notebook=notebook, data=data, scale=scale).items()
         if v is not None
     }
-    records = [read(path) for path in sorted(folder.glob("*--*.json"))]
+    paths = [path for path in folder.glob("*--*.json") if not path.stem.endswith("--simulation")]
+    records = [read(path) for path in sorted(paths)]
     return [record for record in records if all(record[key] == v for key, v in wanted.items())]
 
 

@@ -29,7 +29,7 @@ def folder(name, *settings):
 
     Notes
     -----
-    `train` names its own. Used in notebooks/gan.ipynb.
+    `train` names its own.
 
     Examples
     --------

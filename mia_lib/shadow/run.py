@@ -55,7 +55,6 @@ def each(train_one, predict):
     Notes
     -----
     Functions that run on other processes must be defined at the top of a module.
-    Taught in book/lira.ipynb.
     """
     for name, function in (("train_one", train_one), ("predict", predict)):
         if not callable(function):

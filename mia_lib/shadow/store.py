@@ -140,7 +140,7 @@ class Store:
 def load(path, x=None, y=None):
     """Open a finished store, whatever versions it was made with.
 
-    Taught in book/lira.ipynb.
+    Run in notebooks/defenses.ipynb.
 
     Parameters
     ----------

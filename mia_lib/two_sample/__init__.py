@@ -13,7 +13,7 @@ from mia_lib.two_sample.kernel_tests import (
     optimized_kernel_test,
 )
 from mia_lib.two_sample.kernels import deep_kernel, gaussian_kernel, median_bandwidth
-from mia_lib.two_sample.mmd import mmd2, mmd2_variance, power_criterion, predicted_power
+from mia_lib.two_sample.mmd import mmd2, mmd2_variance, predicted_power
 from mia_lib.two_sample.permutation import TestResult, permutation_test
 from mia_lib.two_sample.power import power_curve
 from mia_lib.two_sample.representations import layer_outputs, representations
@@ -39,7 +39,6 @@ __all__ = [
     "mmd2_variance",
     "optimized_kernel_test",
     "permutation_test",
-    "power_criterion",
     "power_curve",
     "predicted_power",
     "repeat_test",

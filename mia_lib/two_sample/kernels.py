@@ -70,7 +70,7 @@ def deep_kernel(rep_x, raw_x, rep_y, raw_y, epsilon, bandwidth_rep, bandwidth_ra
 
     Notes
     -----
-    HR-MMD eq. 5. Taught in book/two_sample.ipynb.
+    HR-MMD eq. 5. Run in notebooks/hr_mmd.ipynb.
 
     Examples
     --------

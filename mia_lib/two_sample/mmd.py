@@ -101,7 +101,7 @@ def power_criterion(k_xx, k_yy, k_xy, *, regularization=REGULARIZATION):
 
     Notes
     -----
-    HR-MMD eq. 8. Taught in book/two_sample.ipynb.
+    HR-MMD eq. 8.
 
     Examples
     --------

@@ -41,7 +41,7 @@ def representations(logits, labels, features=None, *, likelihood_ratio=None):
 
     Notes
     -----
-    HR-MMD App. G.5. Taught in book/two_sample.ipynb.
+    HR-MMD App. G.5. Run in notebooks/two_sample_levels.ipynb.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def layer_outputs(network, x, layers, *, batch=1024):
 
     Notes
     -----
-    HR-MMD App. G.5. Taught in book/two_sample.ipynb.
+    HR-MMD App. G.5.
 
     Examples
     --------

@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 
 from mia_lib import bayes
+from mia_lib.bayes import estimators
 
 EDGES = [np.linspace(0, 1, 101)]
+
+
+def dealt_anew(member, nonmember, prior=0.5, *, bins=100, n_permutations=999, rng=None):
+    """W_N when the labels are dealt out anew."""
+    query = bayes.Histogram(member, nonmember, prior, bins)
+    return estimators._permuted(query, n_permutations, rng)
 
 
 @pytest.fixture
@@ -65,7 +72,7 @@ def test_where_nothing_leaks_the_plug_in_finds_some_the_split_more_and_the_sign_
                 bayes.Histogram(x, y, bins=EDGES).advantage().value,
                 bayes.split_advantage(x, y, bins=EDGES, rng=rng).value,
                 bayes.sign_split_advantage(x, y, bins=EDGES, rng=rng).value,
-                bayes.permuted_advantages(x, y, bins=EDGES, n_permutations=20, rng=rng).mean(),
+                dealt_anew(x, y, bins=EDGES, n_permutations=20, rng=rng).mean(),
             )
         )
     w, split, sign, permuted = np.mean(values, axis=0)
@@ -110,9 +117,7 @@ def test_permutation_distribution_by_enumeration(rng, prior):
     for chosen in itertools.combinations(range(7), 3):
         member = np.isin(np.arange(7), chosen)
         every.append(literal_w(pooled[member], pooled[~member], prior, edges))
-    drawn = bayes.permuted_advantages(
-        pooled[:3], pooled[3:], prior, bins=edges, n_permutations=20_000, rng=rng
-    )
+    drawn = dealt_anew(pooled[:3], pooled[3:], prior, bins=edges, n_permutations=20_000, rng=rng)
     values, counts = np.unique(np.round(every, 9), return_counts=True)
     share = np.array([(np.abs(drawn - v) < 1e-8).mean() for v in values])
     assert share.sum() == pytest.approx(1)
@@ -127,9 +132,9 @@ def test_permutation_distribution_by_enumeration(rng, prior):
 
 def test_permutation_in_blocks_and_in_two_dimensions(rng, monkeypatch):
     x, y = rng.random((200, 2)) ** 1.2, rng.random((300, 2))
-    a = bayes.permuted_advantages(x, y, bins=5, n_permutations=400, rng=rng)
+    a = dealt_anew(x, y, bins=5, n_permutations=400, rng=rng)
     monkeypatch.setattr(bayes.estimators, "DRAWS", 100)
-    b = bayes.permuted_advantages(x, y, bins=5, n_permutations=400, rng=rng)
+    b = dealt_anew(x, y, bins=5, n_permutations=400, rng=rng)
     assert a.shape == b.shape == (400,)
     assert a.mean() == pytest.approx(b.mean(), abs=4 * a.std() * np.sqrt(2 / 400))
 
@@ -141,13 +146,7 @@ def test_p_value_counts_the_observed_labelling(rng):
 
 
 @pytest.mark.parametrize(
-    "function",
-    [
-        bayes.split_advantage,
-        bayes.sign_split_advantage,
-        bayes.permutation_p_value,
-        bayes.permuted_advantages,
-    ],
+    "function", [bayes.split_advantage, bayes.sign_split_advantage, bayes.permutation_p_value]
 )
 @pytest.mark.parametrize(
     "change, message",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mia_lib import bayes, intervals, metrics
+from mia_lib.bayes import generalized
 from mia_lib.metrics import Metric
 
 F1 = Metric(0, 2, 0, 0, 0, 0, 2, 1, 1, 0)
@@ -186,7 +187,7 @@ def test_optimal_threshold_by_brute_force(rng, metric):
     for _ in range(5):
         member, nonmember = rng.dirichlet(np.ones(COUNT)), rng.dirichlet(np.ones(COUNT))
         eta = rng.integers(0, 30, COUNT) / 31  # with ties, and unrelated to the masses
-        t, value = bayes.optimal_threshold(metric, eta, member, nonmember, prior=0.3)
+        t, value = generalized.optimal_threshold(metric, eta, member, nonmember, prior=0.3)
         assert value == pytest.approx(
             literal_threshold(metric, eta, member, nonmember, 0.3), abs=1e-9
         )
@@ -209,13 +210,13 @@ def test_optimal_threshold_on_a_known_mixture_is_theorem_1s_and_the_fixed_point(
         F1,
         metrics.weighted_accuracy(1, 2, 5, 1),
     ):
-        t, value = bayes.optimal_threshold(metric, eta, member, nonmember, prior=prior)
+        t, value = generalized.optimal_threshold(metric, eta, member, nonmember, prior=prior)
         rule = metric.threshold_at(value)
         np.testing.assert_array_equal(eta >= t, eta >= rule)
         if metric.threshold() is not None:
             assert rule == metric.threshold()
     # PPV: the supremum is the largest posterior, reached by that cell alone.
-    t, value = bayes.optimal_threshold(metrics.ppv(), eta, member, nonmember, prior=prior)
+    t, value = generalized.optimal_threshold(metrics.ppv(), eta, member, nonmember, prior=prior)
     assert value == pytest.approx(eta.max()) and (eta >= t).sum() == 1
 
 
@@ -351,11 +352,11 @@ def test_bad_input(rng):
     with pytest.raises(ValueError, match="threshold"):
         bayes.generalized_risk_interval(metrics.accuracy(), *box, 0.5, np.nan)
     with pytest.raises(ValueError, match="posterior"):
-        bayes.optimal_threshold(metrics.accuracy(), [0.5, 1.2], [1, 1], [1, 1])
+        generalized.optimal_threshold(metrics.accuracy(), [0.5, 1.2], [1, 1], [1, 1])
     with pytest.raises(ValueError, match="member_mass"):
-        bayes.optimal_threshold(metrics.accuracy(), [0.5, 0.6], [0, 0], [1, 1])
+        generalized.optimal_threshold(metrics.accuracy(), [0.5, 0.6], [0, 0], [1, 1])
     with pytest.raises(ValueError, match="nonmember_mass: given shape"):
-        bayes.optimal_threshold(metrics.accuracy(), [0.5, 0.6], [0, 1], [1, 1, 1])
+        generalized.optimal_threshold(metrics.accuracy(), [0.5, 0.6], [0, 1], [1, 1, 1])
     with pytest.raises(ValueError, match="posterior"):
         bayes.generalized_risk(metrics.accuracy(), [1.5], 0.5)
     with pytest.raises(ValueError, match="outside the support"):

@@ -4,6 +4,7 @@
 
 import json
 import re
+import statistics
 import sys
 from pathlib import Path
 
@@ -33,9 +34,27 @@ def test_cells_are_short(path):
     lines = [
         len("".join(cell["source"]).strip().splitlines())
         for cell in cells
-        if cell["cell_type"] == "code"
+        if cell["cell_type"] == "code" and "parameters" not in cell["metadata"].get("tags", [])
     ]
     assert max(lines, default=0) <= LONGEST_CELL
+
+
+def code_lines(cell):
+    return sum(bool(line.strip()) for line in "".join(cell["source"]).splitlines())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in STORED if "experiment.begin(" in path.read_text(encoding="utf-8")],
+    ids=lambda path: path.stem,
+)
+def test_an_experiment_tells_its_story_in_small_cells(path):
+    """Lines without blank ones; the cell of parameters has a line for each and is left out."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    cells = [cell for cell in cells if cell["cell_type"] == "code"]
+    told = [c for c in cells if "parameters" not in c["metadata"].get("tags", [])]
+    assert max(map(code_lines, told)) <= 30
+    assert statistics.median(map(code_lines, told)) <= 12
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -15,7 +15,7 @@ def begun(**values):
     """A run and the names that its parameters cell has set."""
     space = {"__name__": "__main__", "np": np}
     run = experiment.begin("toy", space)
-    space |= USUAL | {"run": run, "_i2": "a text of IPython's"} | values
+    space |= USUAL | {"run": run, "_i2": "a text of IPython's", "KINDS": ("a",)} | values
     run._space = space
     return run
 
@@ -86,6 +86,30 @@ def test_what_is_kept_is_read_and_shown_over_seeds():
     assert list(run.shown().index) == ["a rate", "a number"]
     with pytest.raises(ValueError, match="what: given 'nothing'"):
         run.figure("nothing")
+
+
+def test_figures_of_many_labels_stand_in_a_grid():
+    run = checked()
+    run.keep("L1", "AUC, game a, b", 0.5)
+    run.keep("L1", "AUC, other", 0.7)
+    run.keep("L1", "TPR at 1 %, game a, b", Estimate(0.1, 0.0, 0.2), note="< floor: too few")
+    run.keep("L1", "AUC, game c", None)
+    found = run.grid("game ", "TPR at 1 %", "AUC")
+    assert list(found.index) == ["a, b", "c"] and list(found.columns) == ["TPR at 1 %", "AUC"]
+    assert list(found.loc["a, b"]) == ["0.100 [0.000, 0.200] < floor", "0.500"]
+    assert list(found.loc["c"]) == ["", "not measured"]
+    run.keep("L2", "AUC, game d", 0.9)
+    assert list(run.grid("", "AUC", id="L2").index) == ["game d"]
+    assert list(run.shown("AUC", id="L2").index) == ["AUC, game d"]
+
+
+def test_the_papers_numbers_may_come_with_the_rows():
+    run = checked()
+    run.keep("L1", "a rate", 0.1)
+    run.keep("L1", "a number", 0.2, paper=0.3, where="Table I")
+    rate, number = run.rows(5, paper={"a rate": (0.4, "Table II"), "nothing": (0.5, "Table V")})
+    assert (rate["paper"], rate["where"]) == (0.4, "Table II")
+    assert (number["paper"], number["where"]) == (0.3, "Table I")
 
 
 def test_rows_of_one_seed():

@@ -13,7 +13,7 @@ from scipy import stats
 from torch import nn
 
 from mia_lib import data, generative, metrics
-from mia_lib.generative import privgan, training
+from mia_lib.generative import privgan, training, wasserstein
 from mia_lib.generative.networks import Discriminator, Generator
 
 SMALL = generative.dense((2, 3), 4, (5,), (6,))
@@ -138,7 +138,7 @@ class TestGradientPenalty:
         slope = torch.tensor([[2.0], [-1.0], [2.0]], dtype=torch.float64)  # length 3
         real, fake = torch.rand(2, 5, 3, dtype=torch.float64)
         assert float(
-            generative.gradient_penalty(lambda x: x @ slope, real, fake, torch.rand(5))
+            wasserstein.gradient_penalty(lambda x: x @ slope, real, fake, torch.rand(5))
         ) == pytest.approx(4)
 
     def test_finite_differences(self):
@@ -160,7 +160,7 @@ class TestGradientPenalty:
                     ]
                     slope.append((ends[0] - ends[1]) / (2 * step))
                 terms.append((np.linalg.norm(slope) - 1) ** 2)
-        assert generative.gradient_penalty(critic, real, fake, mix).item() == pytest.approx(
+        assert wasserstein.gradient_penalty(critic, real, fake, mix).item() == pytest.approx(
             np.mean(terms), rel=1e-6
         )
 
@@ -168,7 +168,7 @@ class TestGradientPenalty:
         # d/ds of (|s v| - 1)^2 with |v| = 5 at s = 1: 2 (5 - 1) 5
         scale = torch.ones((), requires_grad=True)
         v = torch.tensor([[3.0], [4.0]])
-        generative.gradient_penalty(
+        wasserstein.gradient_penalty(
             lambda x: x @ (scale * v), torch.ones(3, 2), torch.zeros(3, 2), torch.rand(3)
         ).backward()
         assert float(scale.grad) == pytest.approx(40)

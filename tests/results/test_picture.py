@@ -9,35 +9,31 @@ from mia_lib import results
 from mia_lib.results.picture import _states as states
 
 
+def write(data, rows, folder, scale="paper"):
+    provenance = results.Provenance("lira", data, scale, {}, 0)
+    results.write(provenance, rows, 1.0, folder=folder)
+
+
 @pytest.fixture
 def folder(tmp_path):
     """Records of one experiment on two data sets; figures are closed afterwards."""
     rows = {
         "digits": [
-            results.row("L1", "AUC, LOSS", 0.6, 0.5, 0.7, paper=0.65),
-            results.row("L1", "AUC, LiRA", 0.8, 0.75, 0.85, paper=0.9),
-            results.row("L2", "gain", 3.0, 2.0, 4.0, paper="above 1"),
+            results.row("L1", "AUC, LOSS", 0.6, low=0.5, high=0.7, paper=0.65),
+            results.row("L1", "AUC, LiRA", 0.8, low=0.75, high=0.85, paper=0.9),
+            results.row("L2", "gain", 3.0, low=2.0, high=4.0, paper="above 1"),
             results.row("L2", "distance, mean", 0.3, paper="near 0"),
             results.row("L3", "AUC, absent", None, paper=0.5),
             results.row("L4", "seconds", 12.0),
         ],
         "mnist": [
-            results.row("L1", "AUC, LOSS", 0.55, 0.5, 0.6, paper="0.57 to 0.61"),
+            results.row("L1", "AUC, LOSS", 0.55, low=0.5, high=0.6, paper="0.57 to 0.61"),
             results.row("L1", "AUC, LiRA", 0.7, paper=0.9),
         ],
     }
     for data, some in rows.items():
-        results.write("lira", data, "paper", {}, 0, some, 1.0, folder=tmp_path)
-    results.write(
-        "lira",
-        "digits",
-        "smoke",
-        {},
-        0,
-        [results.row("L1", "AUC", 0.1, paper=0.1)],
-        1,
-        folder=tmp_path,
-    )
+        write(data, some, tmp_path)
+    write("digits", [results.row("L1", "AUC", 0.1, paper=0.1)], tmp_path, "smoke")
     yield tmp_path
     plt.close("all")
 
@@ -148,7 +144,7 @@ def test_a_choice_of_nothing_is_refused(folder, options, message):
 @pytest.mark.parametrize("count", [3, 60, 61])
 def test_rows_that_can_be_read(tmp_path, count):
     rows = [results.row("L1", f"AUC, attack number {i}", i / 100, paper=0.5) for i in range(count)]
-    results.write("lira", "digits", "paper", {}, 0, rows, 1.0, folder=tmp_path)
+    write("digits", rows, tmp_path)
     if count > 60:
         with pytest.raises(
             ValueError, match=r"^ids, what: given a choice of 61 rows \(61 of 'AUC'"
@@ -168,6 +164,6 @@ def test_rows_that_can_be_read(tmp_path, count):
 def test_more_data_sets_than_markers(tmp_path):
     for i in range(8):
         row = results.row("L1", "AUC", 0.5, paper=0.5)
-        results.write("lira", f"set{i}", "paper", {}, 0, [row], 1.0, folder=tmp_path)
+        write(f"set{i}", [row], tmp_path)
     with pytest.raises(ValueError, match="^notebook: given 8 data sets, expected at most 7"):
         results.picture("lira", folder=tmp_path)

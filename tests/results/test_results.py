@@ -147,6 +147,7 @@ def test_read_by_name_and_find(project):
     for data in ("digits", "location30"):
         for scale in ("default", "seeds"):
             write(data=data, scale=scale, folder=folder)
+    (folder / "rates--simulation.json").write_text("{}")  # of another form, and no record
     assert results.read("lira--digits--seeds")["scale"] == "seeds"
     assert [(r["data"], r["scale"]) for r in results.find()] == [
         ("digits", "default"),

@@ -1,0 +1,227 @@
+"""Pooled rates: who carries the false positives, what models add, do the intervals cover."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from simulations import rates
+
+from mia_lib import intervals, shadow
+from mia_lib.metrics import pooled, roc
+
+
+def made(n_models, n, seed, gap=1.0, difficulty=0.0, shift=0.0):
+    rng = np.random.default_rng(seed)
+    member = shadow.half_masks(n_models, n, rng)
+    scores = rng.normal(size=(n_models, n)) + gap * member + difficulty * rng.normal(size=n)
+    return scores + shift * rng.normal(size=(n_models, 1)), member
+
+
+# Counting what is independent
+
+
+def test_independent_by_its_definition():
+    rng = np.random.default_rng(0)
+    group = rng.integers(6, size=50)
+    sizes = [list(group).count(g) for g in set(group)]
+    assert pooled.independent(group) == pytest.approx(sum(sizes) ** 2 / sum(k * k for k in sizes))
+    assert pooled.independent(np.array([], dtype=int)) == 0
+    one_by_one = [pooled.independent(group[:k]) for k in range(1, 51)]
+    np.testing.assert_allclose(pooled.independent_of_first(group, 6), one_by_one)
+
+
+def test_effective_nonmembers():
+    # Ten targets; the non-member entries of examples 0, 1, 2, ... hold the top places, ten each.
+    scores = np.tile(np.arange(100.0)[::-1], (10, 1)) + 0.01 * np.arange(10)[:, None]
+    member = np.zeros((10, 100), dtype=bool)
+    member[:, 50:] = True
+    curve = roc(scores, member)  # 500 non-members
+    assert curve.effective_nonmembers(9 / 500) == pytest.approx(1 / (10 / 500))
+    assert curve.effective_nonmembers(29 / 500) == pytest.approx(3 / (30 / 500)) == 50
+    assert curve.effective_nonmembers(1.0) == 50
+    alone = np.arange(1000).reshape(10, 100)
+    assert curve.effective_nonmembers(29 / 500, groups=alone) == 500
+    assert roc(scores[0], member[0]).effective_nonmembers(0.001) == 50
+    assert roc(scores[:1], member[:1]).effective_nonmembers(0.001) == 50
+
+
+def test_a_tied_block_counts_as_a_whole():
+    """Half of the non-members share the top score, so that no threshold has a rate of 1 %."""
+    scores, member = made(8, 400, 1)
+    scores = np.where(np.arange(400) % 2 == 0, 9.0, scores)
+    curve = roc(scores, member)
+    nonmember = ~member[:, ::2]
+    carried = nonmember.sum(axis=0)
+    want = carried.sum() ** 2 / (carried**2).sum() / (carried.sum() / (~member).sum())
+    assert curve.tpr_at(0.01).value == 0
+    assert curve.effective_nonmembers(0.01) == pytest.approx(want)
+
+
+def test_resolvable_by_carriers_and_not_by_entries():
+    scores, member = made(64, 2000, 2)
+    assert roc(scores, member).resolvable(0.01) and roc(scores, member).resolvable(0.001)
+    scores[:, :5] += 100  # five examples take 160 of the 640 false positives that 1 % allows
+    curve = roc(scores, member)
+    assert curve.distinct_false_positives(0.01) > 300 and curve.resolvable(0.01)
+    assert not curve.resolvable(0.001)
+    assert curve.tpr_at(0.001, rng=np.random.default_rng(0)).low == 0
+    assert not curve.resolvable(0.01, delta=1e-40)
+
+
+def test_resolvable_by_models():
+    """One shift per model and nothing else that entries share: 16 models are too few."""
+    scores, member = made(16, 20_000, 3, shift=1.0)
+    curve = roc(scores, member)
+    assert curve.effective_nonmembers(0.01) * 0.01 > 1000
+    assert not curve.resolvable(0.01)
+    flat = roc(scores.ravel(), member.ravel())
+    groups = np.tile(np.arange(20_000), 16)
+    assert flat.resolvable(0.01, groups=groups)  # no models are named
+    assert roc(scores - scores.mean(axis=1, keepdims=True), member).resolvable(0.01)
+    assert curve.smallest_resolvable() == 1 and curve.records_needed(0.01) == np.inf
+
+
+@pytest.mark.parametrize("decimals", [12, 1])
+def test_smallest_resolvable(decimals):
+    scores, member = made(32, 1000, 4, difficulty=2.0)
+    curve = roc(scores.round(decimals), member)
+    smallest = curve.smallest_resolvable()
+    assert 0.001 < smallest < 0.5
+    assert all(curve.resolvable(a) for a in np.geomspace(1.0001 * smallest, 1, 200))
+    if decimals == 12:
+        assert not curve.resolvable(0.97 * smallest)
+    assert curve.smallest_resolvable(delta=0.001) > smallest
+    assert curve.records_needed(smallest / 10) == np.ceil(10_000 * smallest / smallest)
+
+
+def test_records_needed_are_enough_and_not_too_many():
+    rate = 0.002
+    needed = roc(*made(32, 1500, 5, difficulty=2.0)).records_needed(rate)
+    verdicts = [
+        np.mean(
+            [roc(*made(32, int(f * needed), s, difficulty=2.0)).resolvable(rate) for s in (6, 7)]
+        )
+        for f in (0.5, 2.0)
+    ]
+    assert verdicts == [0, 1]
+
+
+# How far a rate moves
+
+
+def test_spread_of_a_mean():
+    """Effects of examples, of models and of entries: their variances are known."""
+    rng, n, n_models = np.random.default_rng(6), 400, 100
+    groups = np.tile(np.arange(n), n_models)
+    found = []
+    for _ in range(40):
+        x = 2 * rng.normal(size=n) + rng.normal(size=(n_models, 1))
+        x += 3 * rng.normal(size=(n_models, n))
+        influence = (x - x.mean()).ravel() / x.size
+        spread = pooled.spread(influence, groups, n, n_models)
+        found.append((*spread,))
+    examples, models, high = np.mean(found, axis=0)
+    entry = 9 / (n * n_models)
+    assert examples == pytest.approx(4 / n + entry, rel=0.05)
+    error = (1 / n_models + entry) * np.sqrt(2 / (n_models - 1))  # one standard error is on top
+    assert models == pytest.approx(1 / n_models, rel=0.1)
+    assert high == pytest.approx(1 / n_models + error, rel=0.1)
+    assert pooled.spread(influence, groups, n, 1).models == 0
+    assert pooled.Spread(0.0, 0.0, 0.0).stretch == 1
+    assert pooled.Spread(1.0, 0.0, 3.0).stretch == 2
+
+
+@pytest.mark.parametrize("fpr", [0.02, 0.2])
+def test_influence_gives_the_variance_of_the_bootstrap(fpr):
+    curve = roc(*made(16, 2000, 7, gap=2.0, difficulty=1.0))
+    influence = curve.influence(fpr)
+    assert influence.shape == (16, 2000) and abs(influence.sum()) < 1e-12
+    rng = np.random.default_rng(0)
+    drawn = [np.bincount(rng.integers(2000, size=2000), minlength=2000) for _ in range(400)]
+    resampled = curve.weighted_tpr(fpr)(np.array(drawn))
+    assert (influence.sum(axis=0) ** 2).sum() == pytest.approx(resampled.var(), rel=0.25)
+
+
+def test_skewness_against_poisson_tails():
+    for count, delta in ((3, 0.05), (20, 0.05), (20, 0.001)):
+        limit = count + pooled.skewness(count, delta) * stats.norm.isf(delta / 2) * np.sqrt(count)
+        assert stats.poisson.cdf(count, limit) == pytest.approx(delta / 2)
+
+
+# Bad input
+
+
+def test_nothing_to_go_by():
+    scores, member = made(8, 200, 8)
+    rng = np.random.default_rng(0)
+    tied = roc(np.zeros((8, 200)), member)
+    assert tied.tpr_at(0.01, rng=rng) == (0, 0, 0) and tied.tpr_at(1.0, rng=rng) == (1, 1, 1)
+    perfect = roc(member.astype(float), member)  # no non-member above the threshold
+    assert perfect.tpr_at(0.0, rng=rng) == (1, 0, 1)
+    carrier = scores.copy()
+    carrier[:, 3] += 100
+    one = roc(carrier, member)
+    assert not one.resolvable(0.002) and one.distinct_false_positives(0.002) == 1
+    assert one.tpr_at(0.002, rng=rng).low == 0
+    for curve in (tied, perfect, one):
+        assert not curve.resolvable(0.0)
+    two = roc([[3.0, 1.0], [0.0, 2.0]], [[True, False], [False, True]])
+    assert two.tpr_at(0.5, rng=rng) == (1, 0, 1) and not two.resolvable(0.5)
+    assert two.smallest_resolvable() == 1 and two.records_needed(0.1) == np.inf
+    with pytest.raises(ValueError, match="n_groups: given 1"):
+        two.tpr_at(0.5, groups=np.zeros(2))
+    for call in (two.influence, two.effective_nonmembers, two.records_needed, two.resolvable):
+        with pytest.raises(ValueError, match="^fpr: given"):
+            call(-0.1)
+        with pytest.raises(ValueError, match="^groups: given"):
+            call(0.1, groups=np.zeros(3))
+
+
+# Coverage
+
+
+HARDEST = [
+    ("one threshold", 1_797, 0.01),
+    ("heavy-tailed difficulty", 5_000, 0.01),
+    ("a shift per model", 5_000, 0.01),
+    ("LiRA, one spread", 5_000, 0.001),
+    ("ratio: known difficulty over one threshold", 1_797, 0.01),
+]
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(("world", "n", "rate"), HARDEST)
+def test_coverage(world, n, rate):
+    """False: a rate that is called resolvable and whose interval leaves out the truth."""
+    repetitions = 200
+    studies = [rates.repetition(world, n, number, (rate,))[0] for number in range(repetitions)]
+    found = rates.summary(world, rate, studies)
+    print(found)
+    assert found["false"] <= stats.binom.isf(0.001, max(found["yes"], 1), 0.05)
+    if n == 5_000:
+        assert found["yes"] >= stats.binom.ppf(0.001, repetitions, 0.95)
+        assert found["width"] < 2
+
+
+@pytest.mark.simulation
+def test_the_binomial_interval_does_not_cover():
+    """Entries of one example are not trials of their own."""
+    rng, repetitions, naive = np.random.default_rng(11), 100, 0
+    truth = rates.truth("one threshold", 0.01)
+    for _ in range(repetitions):
+        curve = roc(*rates.one_threshold(rng, 600))
+        found = curve.tpr[curve.fpr <= 0.01].max() * curve.n_members
+        low, high = intervals.clopper_pearson(round(found), curve.n_members)
+        naive += low <= truth <= high
+    assert naive < 0.6 * repetitions
+
+
+def test_the_law_of_lira_scores():
+    """What the simulation takes for the truth, against leave-one-out scores of many records."""
+    rng = np.random.default_rng(9)
+    for variance in ("per-example", "global"):
+        world = f"LiRA, {'one spread' if variance == 'global' else 'a spread per example'}"
+        scores, member = rates.WORLDS[world][0](rng, 20_000)
+        for t in (0.5, 2.0):
+            for side in (True, False):
+                seen = (scores[member == side] > t).mean()
+                assert rates.lira_law(variance)(t, side) == pytest.approx(seen, rel=0.08, abs=2e-4)
