@@ -19,7 +19,7 @@ from mia_lib.experiment.ranges import (
     word,
 )
 from mia_lib.experiment.rates import accuracies, carried, percent, signal
-from mia_lib.experiment.records import Drawn, deal, draw, noisy_labels, subsets
+from mia_lib.experiment.records import Drawn, deal, draw, evenly, noisy_labels, subsets
 from mia_lib.experiment.run import Run, begin
 from mia_lib.experiment.seeds import over_seeds
 
@@ -32,6 +32,7 @@ __all__ = [
     "carried",
     "deal",
     "draw",
+    "evenly",
     "flag",
     "noisy_labels",
     "number",
