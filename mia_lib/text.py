@@ -120,6 +120,50 @@ def encode(texts, words, length, *, drop=()):
     return tokens
 
 
+def beginnings(texts, words, length, n, *, rng=None):
+    """The first words of texts that are long enough, drawn at random, no two of them equal.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    words : sequence of str
+        From `vocabulary`.
+    length : int
+        T; texts with fewer words are left out.
+    n : int
+        How many, at least 1. Only 2 n texts are looked at.
+    rng : numpy.random.Generator, optional
+        None means fresh entropy.
+
+    Returns
+    -------
+    (n, T) int64 array
+        Tokens in the order of drawing; fewer rows where there are not enough such texts.
+
+    Raises
+    ------
+    ValueError
+        As for `encode`.
+
+    Notes
+    -----
+    Equal texts are dropped because one of them could be a member and the other none. Run in
+    notebooks/language_model.ipynb.
+
+    Examples
+    --------
+    >>> found = beginnings(["a b b", "a b", "b", "b b"], ("<pad>", "<unk>", "b", "a"), 2, 3,
+    ...     rng=np.random.default_rng(0))
+    >>> sorted(found.tolist())
+    [[2, 2], [3, 2]]
+    """
+    n, rng = checks.integer("n", n, 1), checks.generator(rng)
+    drawn = rng.permutation(len(_texts(texts)))[: 2 * n]
+    tokens = encode([texts[i] for i in drawn], words, length)
+    tokens = tokens[(tokens > 0).all(1)]
+    return tokens[np.sort(np.unique(tokens, axis=0, return_index=True)[1])][:n]
+
+
 def decode(tokens, words):
     """Texts of tokens: words with a blank between each two, padding left out.
 

@@ -189,3 +189,16 @@ def test_bad_input():
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_beginnings_are_long_enough_and_different():
+    rng = np.random.default_rng(0)
+    words = text.SPECIAL + tuple("abc")
+    texts = [" ".join(rng.choice(list("abc"), rng.integers(1, 5))) for _ in range(60)]
+    found = text.beginnings(texts, words, 3, 12, rng=np.random.default_rng(1))
+    order, wanted = np.random.default_rng(1).permutation(60)[:24], []
+    for i in order:
+        tokens = [words.index(word) for word in texts[i].split()[:3]]
+        if len(tokens) == 3 and tokens not in wanted:
+            wanted.append(tokens)
+    assert found.tolist() == wanted[:12] and len(wanted) > 5

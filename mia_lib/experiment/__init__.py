@@ -1,12 +1,14 @@
 """What every experiment notebook shares, so that its cells tell its own story.
 
-`ranges` says what each parameter may be, as data; `run` is one run of a notebook from its checked
-parameters to its record; `records` draws the records, their roles and labels; `rates` reads figures
-off models and curves; `seeds` puts the figures of several seeds together.
+`files` reads what a user brings; `ranges` says what each parameter may be, as data; `run` is one
+run of a notebook from its checked parameters to its record; `records` draws the records, their
+roles and labels; `rates` reads figures off models and curves; `seeds` puts the figures of several
+seeds together; `work` keeps what is done, so that a run that was broken off goes on.
 
 Used in notebooks/lira_dp.ipynb, the model for the others.
 """
 
+from mia_lib.experiment.files import read_features
 from mia_lib.experiment.ranges import (
     anything,
     flag,
@@ -18,10 +20,11 @@ from mia_lib.experiment.ranges import (
     whole,
     word,
 )
-from mia_lib.experiment.rates import accuracies, carried, percent, signal
+from mia_lib.experiment.rates import accuracies, carried, percent, rate, signal
 from mia_lib.experiment.records import Drawn, deal, draw, evenly, noisy_labels, subsets
 from mia_lib.experiment.run import Run, begin
 from mia_lib.experiment.seeds import over_seeds
+from mia_lib.experiment.work import kept, work_folder
 
 __all__ = [
     "Drawn",
@@ -34,11 +37,14 @@ __all__ = [
     "draw",
     "evenly",
     "flag",
+    "kept",
     "noisy_labels",
     "number",
     "one_of",
     "over_seeds",
     "percent",
+    "rate",
+    "read_features",
     "rising",
     "several",
     "share",
@@ -46,4 +52,5 @@ __all__ = [
     "subsets",
     "whole",
     "word",
+    "work_folder",
 ]

@@ -4,7 +4,7 @@ rates.
 
 import numpy as np
 
-from mia_lib import checks, progress
+from mia_lib import checks, intervals, progress
 
 
 def percent(rate):
@@ -28,6 +28,39 @@ def percent(rate):
     ('0.001 %', '1 %')
     """
     return f"{100 * rate:.12g} %"
+
+
+def rate(count, n, delta=0.05):
+    """The share of independent trials that came out so, with its Clopper-Pearson interval.
+
+    Parameters
+    ----------
+    count, n : int
+        How many of how many, at least one.
+    delta : float
+        Probability, at most, that the interval misses the truth.
+
+    Returns
+    -------
+    Estimate
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        As for `intervals.clopper_pearson`.
+
+    Notes
+    -----
+    Used in notebooks/two_sample_levels.ipynb.
+
+    Examples
+    --------
+    >>> print(rate(5, 100))
+    0.050 [0.016, 0.113]
+    """
+    low, high = (float(limit) for limit in intervals.clopper_pearson(count, n, delta))
+    return intervals.Estimate(count / n, low, high)
 
 
 def carried(curve, fpr, delta=0.05):

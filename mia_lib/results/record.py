@@ -187,7 +187,7 @@ def write(provenance, rows, seconds, *, name=None, folder=None):
         **parts,
         "parameters": provenance.parameters,
         "seed": provenance.seed,
-        "hashes": {"data": provenance.data_hash, "code": _code(provenance.notebook)},
+        "hashes": {"data": provenance.data_hash, "code": code_of(provenance.notebook)},
         "versions": _versions(),
         "device": provenance.device,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -392,11 +392,30 @@ def _project():
     )
 
 
-def _code(notebook):
+def code_of(notebook):
     """Hash of the notebook's code and of what it can reach, as it was when the run began.
 
     `scripts/run.py` takes it before it starts and hands it on in MIA_CODE, since files may change
-    during a long run. None where no such notebook is in the project.
+    during a long run.
+
+    Parameters
+    ----------
+    notebook : str
+        Its name.
+
+    Returns
+    -------
+    str or None
+        As `hash_code` makes it; None where no such notebook is in the project.
+
+    Notes
+    -----
+    `write` puts it into the record.
+
+    Examples
+    --------
+    >>> code_of("no such notebook") is None
+    True
     """
     name, _, begun = os.environ.get("MIA_CODE", "").partition(" ")
     if name == notebook and begun:

@@ -5,6 +5,7 @@ Taught in book/two_sample.ipynb.
 
 from mia_lib.two_sample.aggregated import aggregate
 from mia_lib.two_sample.feature_tests import characteristic_function_test, mean_embedding_test
+from mia_lib.two_sample.halves import on_halves
 from mia_lib.two_sample.hr_mmd import HrMmd, repeat_test
 from mia_lib.two_sample.kernel_tests import (
     DeepFeatures,
@@ -37,6 +38,7 @@ __all__ = [
     "median_kernel_test",
     "mmd2",
     "mmd2_variance",
+    "on_halves",
     "optimized_kernel_test",
     "permutation_test",
     "power_curve",

@@ -25,9 +25,6 @@ LONGER = {
     "notebooks/defenses.ipynb": 113,
     "notebooks/gan.ipynb": 76,
     "notebooks/hr_mmd.ipynb": 69,
-    "notebooks/language_model.ipynb": 91,
-    "notebooks/risk_scores.ipynb": 71,
-    "notebooks/two_sample_levels.ipynb": 63,
 }
 STORED = check_notebooks.stored()
 

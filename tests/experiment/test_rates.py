@@ -4,6 +4,7 @@ import types
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from mia_lib import experiment, metrics, signals
 
@@ -49,3 +50,13 @@ def test_the_sentence_of_a_rate():
 @pytest.mark.parametrize("rate, text", [(1e-5, "0.001 %"), (0.001, "0.1 %"), (0.07, "7 %")])
 def test_rates_are_named_without_noise(rate, text):
     assert experiment.percent(rate) == text
+
+
+@pytest.mark.parametrize(("count", "n"), [(0, 20), (7, 20), (20, 20)])
+def test_a_rate_has_the_limits_at_which_its_count_is_just_likely_enough(count, n):
+    found = experiment.rate(count, n, 0.1)
+    assert found.value == count / n and found.low <= found.value <= found.high
+    if count:
+        assert stats.binom.sf(count - 1, n, found.low) == pytest.approx(0.05)
+    if count < n:
+        assert stats.binom.cdf(count, n, found.high) == pytest.approx(0.05)
