@@ -7,15 +7,16 @@ Import the module that holds the idea: ``from mia_lib import signals, lira``. Fr
 - `disk`: hashes and whole files; `intervals`; `plots`; `progress`; `reseed`: other seeds
 - `signals`: what an adversary sees; `text`: tokens and their likelihoods; `models`: architectures;
   `model_checks`: what signals of shadow models must look like
-- `data`: data sets by name; `metrics`: the ROC and the metric family; `results`: records of runs
-  and the papers' numbers
+- `data`: data sets by name; `metrics`: the ROC and the metric family; `privacy`: what a mechanism
+  guarantees and what an audit certifies; `results`: records of runs and the papers' numbers
 - `train`: one model or a stack of models, private and defended training
 - `shadow`: many models, each on its own half, stored; `recurrent`: LSTMs
 - `lira`: the likelihood-ratio attack; `bayes`: the Bayes-optimal adversary; `risk_score`: privacy
   risk scores; `defenses`; `generative`: GANs and queries of them
 - `attacks`: all other attacks on single records; `two_sample`: tests of sets; `compare`: attacks
   under one protocol
-- `audit`: every attack that a file permits; `experiment`: what the experiment notebooks share
+- `audit`: every attack that a file permits; `claims`: the papers' claims, judged from the records;
+  `experiment`: what the experiment notebooks share
 """
 
 __version__ = "0.1.0"

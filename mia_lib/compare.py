@@ -326,7 +326,7 @@ def _stretch(curves, rates, fpr, delta):
     n_models, n = curves[0].shape
     ours, theirs = (curve.influence(fpr).ravel() / rate for curve, rate in zip(curves, rates))
     spread = pooled.spread(ours - theirs, np.tile(np.arange(n), n_models), n, n_models)
-    count = min(pooled.freedom(spread, *curve.carried_by(fpr)) for curve in curves)
+    count = min(pooled.rarest(spread, *curve.carried_by(fpr)) for curve in curves)
     return spread.stretch * pooled.skewness(count, delta)
 
 

@@ -35,10 +35,9 @@ def begin(notebook, cells, /, **values):
     """
     content = json.loads((NOTEBOOKS / f"{notebook}.ipynb").read_text(encoding="utf-8"))
     code = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
-    space, at = (
-        {},
-        next(i for i, cell in enumerate(code) if "parameters" in cell["metadata"].get("tags", [])),
-    )
+    tags = {id(cell): cell["metadata"].get("tags", []) for cell in code}
+    code = [cell for cell in code if "picture" not in tags[id(cell)]]  # of what was recorded
+    space, at = {}, next(i for i, cell in enumerate(code) if "parameters" in tags[id(cell)])
 
     def execute(some):
         for cell in some:

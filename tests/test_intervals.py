@@ -223,3 +223,23 @@ def test_pairs_that_repeat_are_the_same_as_alone():
         for j in range(0, 60, 11):
             alone = intervals.clopper_pearson(successes[i, j], trials[i, j])
             assert (low[i, j], high[i, j]) == (alone[0], alone[1])
+
+
+def test_correlation_is_fishers_interval():
+    first, second = np.random.default_rng(0).normal(size=(2, 30))
+    second = second + first
+    found = intervals.correlation(first, second, 0.1)
+    r = np.corrcoef(first, second)[0, 1]
+    half = stats.norm.ppf(0.95) / np.sqrt(27)
+    want = (r, np.tanh(np.arctanh(r) - half), np.tanh(np.arctanh(r) + half))
+    np.testing.assert_allclose(found, want, rtol=1e-12)
+
+
+def test_correlation_that_is_not_defined():
+    assert intervals.correlation([1, 1, 1, 1], [1, 2, 3, 4]) is None
+    assert intervals.correlation([1, 2, 3, 4], [0, 0, 0, 0]) is None
+    assert intervals.correlation([1, 2, 3], [1, 3, 2]) is None
+    with pytest.raises(ValueError, match="first, second: given shapes"):
+        intervals.correlation([1, 2, 3, 4], [1, 2, 3])
+    with pytest.raises(ValueError, match="delta"):
+        intervals.correlation([1, 2, 3, 4], [1, 2, 4, 3], 1.0)

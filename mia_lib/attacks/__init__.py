@@ -12,6 +12,7 @@ from mia_lib.attacks.catalogue import CATALOGUE, Attack, named
 from mia_lib.attacks.gradient import gradient_attack, gradient_features
 from mia_lib.attacks.learned import label_network, per_class_networks
 from mia_lib.attacks.metric_based import (
+    accuracy_difference,
     correctness_accuracy,
     decision_accuracy,
     log_probabilities,
@@ -28,6 +29,7 @@ from mia_lib.attacks.thresholds import best_threshold, class_thresholds, correct
 __all__ = [
     "CATALOGUE",
     "Attack",
+    "accuracy_difference",
     "best_threshold",
     "class_calibrated",
     "class_thresholds",

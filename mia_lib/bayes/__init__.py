@@ -12,7 +12,6 @@ from mia_lib.bayes.certificate import (
     membership_privacy,
     most_exposed,
 )
-from mia_lib.bayes.epsilon_bounds import epsilon_lower_bound, epsilon_lower_bound_one_run
 from mia_lib.bayes.estimators import permutation_p_value, sign_split_advantage, split_advantage
 from mia_lib.bayes.generalized import generalized_advantage, heuristic_advantage
 from mia_lib.bayes.histogram import Histogram
@@ -23,6 +22,7 @@ from mia_lib.bayes.individual import (
 )
 from mia_lib.bayes.kernel_density import KernelDensity
 from mia_lib.bayes.threshold import threshold_advantage
+from mia_lib.privacy import epsilon_lower_bound, epsilon_lower_bound_one_run
 
 __all__ = [
     "Certificate",

@@ -1,4 +1,5 @@
-"""What differential privacy promises about membership, and what an advantage says about epsilon.
+"""What one pair of epsilon and delta promises about membership, and what an observed advantage says
+about epsilon.
 
 `delta` is that of differential privacy. Taught in book/bayes.ipynb.
 """

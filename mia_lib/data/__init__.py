@@ -97,10 +97,6 @@ def names(texts=True):
     texts : bool
         Whether with the data sets whose records are texts, str, and no arrays of numbers.
 
-    Notes
-    -----
-    Run in notebooks/audit.ipynb.
-
     Examples
     --------
     >>> names()[:3]

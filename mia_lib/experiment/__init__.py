@@ -21,7 +21,7 @@ from mia_lib.experiment.ranges import (
     word,
 )
 from mia_lib.experiment.rates import accuracies, carried, percent, rate, signal
-from mia_lib.experiment.records import Drawn, deal, draw, noisy_labels, subsets
+from mia_lib.experiment.records import Drawn, deal, draw, evenly, noisy_labels, subsets
 from mia_lib.experiment.run import Run, begin
 from mia_lib.experiment.seeds import over_seeds
 from mia_lib.experiment.work import kept, work_folder
@@ -35,6 +35,7 @@ __all__ = [
     "carried",
     "deal",
     "draw",
+    "evenly",
     "flag",
     "kept",
     "noisy_labels",

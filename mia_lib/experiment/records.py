@@ -116,6 +116,39 @@ def deal(n, sizes, rng):
     return dict(zip(sizes, parts))
 
 
+def evenly(y, rng):
+    """A random order of records along which every class is spread evenly.
+
+    Parameters
+    ----------
+    y : (n,) int array
+        Labels.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (n,) int array
+        Row numbers. Of any stretch of them, each class holds its share of the records but for
+        rounding, so that roles that are dealt from stretches have the same classes.
+
+    Notes
+    -----
+    The k-th of the m records of a class has its place at (k + u) / m, with one u in [0, 1) for the
+    class. Used in notebooks/risk_scores.ipynb.
+
+    Examples
+    --------
+    >>> y = np.repeat([0, 1], [20, 10])
+    >>> np.bincount(y[evenly(y, np.random.default_rng(0))[:15]])
+    array([10,  5])
+    """
+    order, place = rng.permutation(len(y)), np.empty(len(y))
+    for label in np.unique(y):
+        of_class = order[y[order] == label]
+        place[of_class] = (np.arange(len(of_class)) + rng.random()) / len(of_class)
+    return order[np.argsort(place[order], kind="stable")]
+
+
 def subsets(count, size, pool, n, rng):
     """Training sets of one size, each drawn from a pool of records.
 

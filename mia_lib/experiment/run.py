@@ -209,7 +209,7 @@ class Run:
             One line for each, with its interval.
         """
         found = {
-            what: f"{self._mean(kept):.3f}" if kept.found[0] is not None else "not measured"
+            what: self._text(kept)
             for (of, what), kept in self._kept.items()
             if what.startswith(prefix) and id in (None, of)
         }
@@ -236,7 +236,7 @@ class Run:
         for (of, what), kept in self._kept.items():
             column, _, label = what.partition(", ")
             if column in columns and label.startswith(prefix) and id in (None, of):
-                text = "not measured" if kept.found[0] is None else f"{self._mean(kept):.3f}"
+                text = self._text(kept)
                 below = kept.note.startswith(("< floor", "below the floor"))
                 floor = " < floor" if below else ""
                 lines.setdefault(label.removeprefix(prefix), {})[column] = text + floor
@@ -278,6 +278,10 @@ class Run:
             measured = f"n: {of}" if mean.low is None else f"n: {of}, {interval}"
         note = "; ".join(part for part in (measured, kept.note) if part)
         return results.row(id, what, mean, n=n, paper=kept.paper, where=kept.where, note=note)
+
+    def _text(self, kept):
+        mean = self._mean(kept)
+        return "not measured" if mean.value is None else f"{mean:.3f}"
 
     def _mean(self, kept):
         if any(one is None for one in kept.found):

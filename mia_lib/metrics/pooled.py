@@ -237,6 +237,34 @@ def freedom(between, carriers, models):
     return float(min(carriers, total**2 / parts))
 
 
+def rarest(between, carriers, models):
+    """The count that makes a rate skewed: of carriers, or of models where they add to the variance
+    and are fewer.
+
+    Parameters
+    ----------
+    between : Spread
+        Of the rate.
+    carriers, models : float
+        How many independent examples, and models, the false positives belong to.
+
+    Returns
+    -------
+    float
+        For `skewness`.
+
+    Notes
+    -----
+    Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> rarest(Spread(1.0, 0.0, 0.1), 99.0, 20.0), rarest(Spread(1.0, 0.5, 0.6), 99.0, 20.0)
+    (99.0, 20.0)
+    """
+    return min(carriers, models) if between.models else carriers
+
+
 def suffices(between, carriers, models, delta):
     """Whether carriers and models are enough to know how far a rate may be off.
 

@@ -193,7 +193,7 @@ class Roc:
         high = min(1.0, value + spread.stretch * max(0.0, high - value))
         if fpr < 1 and not self._resolved(fpr, delta, groups, n_groups):
             return Estimate(value, 0.0, high)
-        count = pooled.freedom(spread, *self._carried_by(fpr, groups))
+        count = pooled.rarest(spread, *self._carried_by(fpr, groups))
         low = value - spread.stretch * pooled.skewness(count, delta) * max(0.0, value - low)
         return Estimate(value, max(0.0, low), high)
 

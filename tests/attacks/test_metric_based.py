@@ -231,3 +231,27 @@ def test_published_outputs_give_the_published_table():
         )
         found = [attacks.decision_accuracy(one, d["target_member"]).value for one in said.values()]
         assert [math.floor(round(1000 * value, 6) + 0.5) / 10 for value in found] == list(row)
+
+
+def test_difference_of_accuracies_by_brute_force():
+    rng = np.random.default_rng(0)
+    member = np.arange(50) < 20
+    first, second = rng.random((2, 50)) < 0.5 + 0.2 * member
+    value, low, high = attacks.accuracy_difference(first, second, member, delta=0.1)
+    accuracies = [attacks.decision_accuracy(one, member).value for one in (first, second)]
+    assert math.isclose(value, accuracies[0] - accuracies[1])
+    variance = 0.0
+    for group in (range(20), range(20, 50)):
+        gains = [int(first[i] == member[i]) - int(second[i] == member[i]) for i in group]
+        mean = sum(gains) / len(gains)
+        variance += sum((g - mean) ** 2 for g in gains) / (len(gains) - 1) / len(gains) / 4
+    half = 1.6448536269514722 * math.sqrt(variance)
+    assert math.isclose(low, value - half) and math.isclose(high, value + half)
+    assert attacks.accuracy_difference(first, first, member) == (0, 0, 0)
+    for bad, name in (
+        ((first, second[1:], member), "second"),
+        ((first, second, member[1:]), "member"),
+        ((first, second, np.arange(50) < 1), "member: given 1 records in one group"),
+    ):
+        with pytest.raises(ValueError, match=name):
+            attacks.accuracy_difference(*bad)

@@ -223,26 +223,6 @@ def test_level_of_the_permutation_test():
     assert leaks > 0.9
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])
-def test_epsilon_lower_bounds_on_randomised_response(epsilon):
-    rng = np.random.default_rng(11)
-    keep = np.exp(epsilon) / (1 + np.exp(epsilon))
-    held = one_run = reached = 0
-    for _ in range(R):
-        tp, fp, right = (
-            rng.binomial(200, keep),
-            rng.binomial(200, 1 - keep),
-            rng.binomial(400, keep),
-        )
-        bound = bayes.epsilon_lower_bound(int(tp), 200, int(fp), 200)
-        held += bound <= epsilon
-        reached += bound > epsilon / 2
-        one_run += bayes.epsilon_lower_bound_one_run(int(right), 400) <= epsilon
-    assert held >= LEAST and one_run >= LEAST
-    if epsilon:
-        assert reached > R / 2
-
-
 def test_which_reading_of_delta_halves_makes_a_box():
     # Two-sided limits at delta / 2 for each likelihood hold together in 95 %; at delta each they
     # need not.

@@ -86,3 +86,23 @@ def test_wrong_labels_are_wrong_evenly_and_as_many_as_asked():
     np.testing.assert_array_equal(experiment.noisy_labels(y, 0.0, 4, np.random.default_rng(0)), y)
     with pytest.raises(ValueError, match="share"):
         experiment.noisy_labels(y, 1.5, 4, np.random.default_rng(0))
+
+
+def test_classes_are_spread_evenly_and_at_random():
+    y = np.random.default_rng(1).permutation(np.repeat([0, 1, 2], [60, 30, 7]))
+    order = experiment.evenly(y, np.random.default_rng(0))
+    assert sorted(order) == list(range(len(y)))
+    share = np.bincount(y) / len(y)
+    for start in range(0, len(y), 13):
+        for stop in range(start, len(y) + 1):
+            count = np.bincount(y[order[start:stop]], minlength=3)
+            assert (abs(count - share * (stop - start)) < 3).all()
+    other = experiment.evenly(y, np.random.default_rng(2))
+    assert (order != other).any()
+    # the first of the class of 7 is any of them: 700 draws, six standard deviations
+    firsts = [
+        next(i for i in experiment.evenly(y, np.random.default_rng(s)) if y[i] == 2)
+        for s in range(700)
+    ]
+    counts = np.unique(firsts, return_counts=True)[1]
+    assert len(counts) == 7 and (abs(counts - 100) < 6 * np.sqrt(700 * 6 / 49)).all()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mia_lib
-from mia_lib import audit, bayes, compare, lira, metrics, shadow, two_sample
+from mia_lib import audit, bayes, compare, lira, metrics, privacy, shadow, two_sample
 from mia_lib.train import Classifier
 
 RNG = np.random.default_rng
@@ -30,6 +30,7 @@ FOUR = (REP[0], RAW[0], REP[1], RAW[1])
 SEEN = (RNG(6).normal(size=(40, 3)), np.arange(40) % 3, np.arange(40) < 20)
 SHADOWS = (RNG(7).normal(size=(2, 40, 3)), RNG(8).random((2, 40)) < 0.5, None)
 EVIDENCE = (RNG(9).normal(size=(40, 2)), RNG(10).normal(size=(40, 4)), {"odd": SEEN[1] == 1})
+GUARANTEE = privacy.gaussian(1.0)
 FITTED = two_sample.HrMmd(2, n_permutations=19, rng=RNG(11)).fit(*FOUR)
 
 LATER = "called in a test of its own below"
@@ -95,6 +96,14 @@ PROMISED = {
         (INSIDE, OUTSIDE, 0.3, 0.1),
     ),
     "compare.verdict": ("estimate region", ((0.5, 0.4, 0.6), (0.3, 0.7))),
+    "privacy.subsampled_gaussian": ("noise_multiplier sampling_rate steps", (2.0, 0.1, 10)),
+    "privacy.gaussian": ("mu", (0.5,)),
+    "privacy.approximate": ("epsilon delta", (1.5, 0.1)),
+    "privacy.Guarantee.delta": ("self epsilon", (GUARANTEE, 0.5)),
+    "privacy.Guarantee.epsilon": ("self delta", (GUARANTEE, 0.01)),
+    "privacy.Guarantee.tpr_at": ("self fpr", (GUARANTEE, 0.01)),
+    "privacy.Guarantee.advantage": ("self prior", (GUARANTEE, 0.3)),
+    "privacy.Guarantee.group": ("self k", (GUARANTEE, 3)),
     "bayes.certificate": ("member_signal nonmember_signal prior", LATER),
     "risk_score.privacy_risk_score": (
         "target_signal target_labels shadow_signal shadow_labels shadow_member prior bins log_bins",

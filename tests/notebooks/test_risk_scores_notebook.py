@@ -4,7 +4,7 @@ format to the record.
 
 import pytest
 from learnable_archives import TABLES, cifar100, tables
-from notebook_runs import call, last_line
+from notebook_runs import begin, call, cases, last_line, missing_rows, values
 
 from mia_lib import data, results
 
@@ -17,6 +17,8 @@ def execute(here, name, **changes):
         for row in results.read(here / "MIA_RESULTS" / f"risk_scores--{name}--paper.json")["rows"]
     }
 
+
+CHECKED = 7  # code cells up to the last check of parameters alone
 
 SMALL = {
     "n_members": 150,
@@ -62,6 +64,18 @@ def test_pictures_from_their_archive(here, monkeypatch):
     assert rows["RMSE minus that of the network above, network cnn"]["value"] is not None
 
 
+def test_every_row_of_the_record_has_its_place(here):
+    small = {"n_members": 60, "epochs": 1, "attack_epochs": 1, "n_seeds": 2}
+    assert missing_rows("risk_scores", "digits", "seeds", here / "MIA_RESULTS", **small) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "scale"), [case for case in cases("risk_scores") if case[1] == "paper"]
+)
+def test_the_parameters_of_the_paper_pass_the_checks(data, scale):
+    begin("risk_scores", CHECKED, **values("risk_scores", data, scale) | {"device": "cpu"})
+
+
 @pytest.mark.parametrize(
     "changes, message",
     [
@@ -70,6 +84,9 @@ def test_pictures_from_their_archive(here, monkeypatch):
         ({"shadow_sizes": [3]}, "shadow_sizes"),
         ({"shadow_sizes": [1200]}, "shadow_sizes"),
         ({"priors": [1.0]}, "priors"),
+        ({"augment": "weak"}, "augment"),
+        ({"architectures": [["relu", 1.0]]}, "architectures"),
+        ({"model": "cnn"}, "architectures"),
         ({"architectures": [["gelu", 1.0, 2]]}, "activation"),
         ({"networks": ["vgg"]}, "model"),
         ({"dataset": "synthetic-purchase", "networks": ["cnn"]}, "networks"),

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import optimize, stats
 
-from mia_lib import metrics, models, shadow, signals, train
+from mia_lib import metrics, models, privacy, shadow, signals, train
 from mia_lib.train import Classifier, PrivateSGD, private
 
 
@@ -237,3 +237,13 @@ def test_bad_choices(change, message):
 def test_bad_budgets(arguments, options):
     with pytest.raises(ValueError, match="expected"):
         private.epsilon(*arguments, **options)
+
+
+def test_guarantee_is_that_of_the_steps_that_are_made():
+    recipe = Classifier(hidden=(4,), epochs=20, batch_size=64, n_classes=3)
+    fit = PrivateSGD(recipe, 0.8, 1.0)
+    assert fit.guarantee(898) == privacy.subsampled_gaussian(0.8, 64 / 898, 281)
+    assert fit.guarantee(898).epsilon(1e-5) <= fit.epsilon(898, 1e-5)
+    public = PrivateSGD(recipe, 0.8, 1.0, public_size=898)
+    assert public.guarantee(500) == fit.guarantee(898) != fit.guarantee(500)
+    assert PrivateSGD(recipe, 0.0, 1.0).guarantee(898).advantage() == 1
