@@ -103,6 +103,15 @@ def test_figures_of_many_labels_stand_in_a_grid():
     assert list(run.shown("AUC", id="L2").index) == ["AUC, game d"]
 
 
+def test_a_figure_that_one_seed_lacks_is_not_measured():
+    run = checked(n_seeds=2)
+    for found in (0.5, None):
+        run.keep("L2", "AUC, game a", found)
+    assert run.shown().loc["AUC, game a", "ours"] == "not measured"
+    assert run.grid("game ", "AUC").loc["a", "AUC"] == "not measured"
+    assert run.rows(10)[0]["value"] is None
+
+
 def test_the_papers_numbers_may_come_with_the_rows():
     run = checked()
     run.keep("L1", "a rate", 0.1)
