@@ -260,8 +260,8 @@ def test_mislabel_changes_the_rows_and_nothing_else():
             "member: given 5 members and 0",
         ),
         (lambda: defenses.MembershipNetwork(outputs(5), np.ones(4, bool)), "member: given shape"),
-        (lambda: defenses.rounded([0.5, 0.5]), "probabilities: given fewer"),
-        (lambda: defenses.rounded([[0.5, -0.5]]), "probabilities: given fewer"),
+        (lambda: defenses.rounded([0.5, 0.5]), "probabilities: given shape"),
+        (lambda: defenses.rounded([[0.5, -0.5]]), "probabilities: given a smallest"),
         (lambda: defenses.rounded([[0.5, 0.5]], -1), "decimals: given -1"),
         (
             lambda: defenses.rounded([[0.5, 0.5], [0.5, 0.4]]),

@@ -97,6 +97,10 @@ def names(texts=True):
     texts : bool
         Whether with the data sets whose records are texts, str, and no arrays of numbers.
 
+    Notes
+    -----
+    Used in notebooks/bayes.ipynb.
+
     Examples
     --------
     >>> names()[:3]
