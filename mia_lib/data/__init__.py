@@ -161,26 +161,25 @@ def load(name, split=None):
     Dataset
         With n rows of:
 
-        ======================= ============================================== =======
-        ======================= name                    x
-        classes extra ======================= ============================================== =======
-        ======================= digits                  (1797, 8, 8) float32 in [0, 1]
-        10 synthetic-purchase      (20000, 600) uint8 of 0 and 1                  100     mixture
-        mnist (split)           (70000, 28, 28) uint8                          10
-        cifar10 (split)         (60000, 32, 32, 3) uint8                       10      approximate
-        cifar100 (split)        (60000, 32, 32, 3) uint8                       100
-        svhn (split)            (99289, 32, 32, 3) uint8                       10
-        cinic10 (split)         (270000, 32, 32, 3) uint8                      10      from_cifar10
-        imdb (split)            50,000 str                                     2       is_test
-        wikitext103             str, one for each training paragraph           1       article
-        imagenet32 (split)      (1331167, 32, 32, 3) uint8                     1000
-        skin-lesions            (10015, 64, 64, 3) uint8                       7       lesion
-        purchase100             (197324, 600) uint8 of 0 and 1                 100
-        texas100                (67330, 6169) uint8 of 0 and 1                 100
-        location30              (5010, 446) uint8 of 0 and 1                   30
-        song-mittal-location30  (2000, 30) float32, the target's probabilities 30      target_*,
-        shadow_* ======================= ============================================== =======
-        =======================
+        ====================== ========================================== ======= ==================
+        name                   x                                          classes extra
+        ====================== ========================================== ======= ==================
+        digits                 (1797, 8, 8) float32 in [0, 1]             10
+        synthetic-purchase     (20000, 600) uint8 of 0 and 1              100     mixture
+        mnist (split)          (70000, 28, 28) uint8                      10
+        cifar10 (split)        (60000, 32, 32, 3) uint8                   10      approximate
+        cifar100 (split)       (60000, 32, 32, 3) uint8                   100
+        svhn (split)           (99289, 32, 32, 3) uint8                   10
+        cinic10 (split)        (270000, 32, 32, 3) uint8                  10      from_cifar10
+        imdb (split)           50,000 str                                 2       is_test
+        wikitext103            str, one for each training paragraph       1       article
+        imagenet32 (split)     (1331167, 32, 32, 3) uint8                 1000
+        skin-lesions           (10015, 64, 64, 3) uint8                   7       lesion
+        purchase100            (197324, 600) uint8 of 0 and 1             100
+        texas100               (67330, 6169) uint8 of 0 and 1             100
+        location30             (5010, 446) uint8 of 0 and 1               30
+        song-mittal-location30 (2000, 30) float32, target's probabilities 30      target_*, shadow_*
+        ====================== ========================================== ======= ==================
 
         ``mixture``: the `BernoulliMixture` of the records. ``approximate``: rows of x whose pixels
         come from a lossy copy, none where the official archive was fetched. ``from_cifar10``,
