@@ -237,6 +237,44 @@ def test_the_table_of_papers_sorts_by_mouse_and_keyboard(contexts, site):
     page.close()
 
 
+def test_the_longest_line_of_code_is_seen_whole(contexts, site):
+    """88 characters, the limit of a page's code, fit where the screen has 1280 pixels."""
+    page = contexts[1280, "light"].new_page()
+    page.goto(f"{site}/book/replication.html")
+    widths = page.evaluate(
+        """() => {
+          const cell = document.querySelector(".cell_input pre");
+          const line = document.createElement("span");
+          const style = getComputedStyle(cell);
+          line.textContent = "x".repeat(88);
+          cell.append(line);
+          const room = cell.clientWidth - parseFloat(style.paddingLeft);
+          return [line.getBoundingClientRect().width, room - parseFloat(style.paddingRight)];
+        }"""
+    )
+    assert 0 < widths[0] <= widths[1]
+    page.close()
+
+
+def test_the_table_of_claims_sorts_and_filters(contexts, site):
+    page = contexts[1280, "light"].new_page()
+    page.goto(f"{site}/book/replication.html")
+
+    def column(number):
+        return page.locator(f"#claims tbody tr:visible td:nth-child({number})").all_inner_texts()
+
+    everything = len(column(1))
+    page.fill("#claims-find", "offline")
+    assert 0 < len(column(1)) < everything
+    page.fill("#claims-find", "")
+    page.select_option("#claims-kind", "refuted")
+    assert set(column(7)) == {"refuted"}
+    page.select_option("#claims-kind", index=0)
+    page.click("#claims th:nth-child(5)")
+    assert len(column(5)) == everything and sorted(column(5)) == column(5)
+    page.close()
+
+
 def test_a_bad_page_is_noticed(browser, tmp_path):
     """Each thing that the page test looks for is found in a page that is made wrong in every
     way.
