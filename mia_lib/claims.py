@@ -44,13 +44,13 @@ _MEASURED = {"notebook": str, "data": (str, list), "scale": str}
 _OPTIONAL = {"number": list, "minus": (str, list), "over": (str, list), "computed": bool}
 
 
-def load(path=FILE):
+def load(path=None):
     """The claims of a file, checked.
 
     Parameters
     ----------
-    path : path
-        Default: book/claims.yaml of the project.
+    path : path, optional
+        None: book/claims.yaml of the project.
 
     Returns
     -------
@@ -74,9 +74,10 @@ def load(path=FILE):
     """
     import yaml  # here, since a machine that only trains can do without it
 
-    if not Path(path).is_file():
+    path = FILE if path is None else Path(path)
+    if not path.is_file():
         checks.fail("path", repr(str(path)), "a file of claims, such as book/claims.yaml")
-    claims = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    claims = yaml.safe_load(path.read_text(encoding="utf-8"))
     seen = set()
     for place, claim in enumerate(claims):
         name = f"claims[{claim.get('id', place)}]"
