@@ -75,7 +75,7 @@ def folder():
     """The folder of parsed arrays: what the environment variable MIA_DATA names, else the user's
     cache folder.
 
-    Used by `experiment.read_features`.
+    Used by `experiment.read_features`, for notebooks/language_model.ipynb.
     """
     return Path(os.environ.get("MIA_DATA") or pooch.os_cache("mia_lib")).expanduser()
 
