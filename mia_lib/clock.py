@@ -4,7 +4,7 @@ was broken off.
 A run that goes on uses work that was stored before. Whoever stores work keeps the processor seconds
 it took beside it, and says here whether the work was `found` or `made`; `results.write` puts the
 sum into the record. So the cost of a record is what it would cost to run it again from nothing,
-however often the run was broken off.
+however often the run was broken off; book/records.ipynb shows it.
 """
 
 import os

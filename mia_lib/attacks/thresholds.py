@@ -66,6 +66,7 @@ def correctness(logits, labels):
 
     Notes
     -----
+    Taught in book/metric_attacks.ipynb.
 
     Examples
     --------

@@ -117,6 +117,8 @@ def names(texts=True):
 def splits(name):
     """The names of the official splits of a data set, none where there is none.
 
+    Used by `experiment.draw`, for notebooks/lira.ipynb.
+
     Examples
     --------
     >>> splits("cinic10"), splits("digits")
@@ -128,6 +130,8 @@ def splits(name):
 
 def status(name):
     """Where a data set is: "embedded", the path of its cached arrays, or "not here".
+
+    What ``python -m mia_lib.data --list`` prints, for data sets of notebooks/lira.ipynb and the like.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class Signals:
 
     Notes
     -----
-    Made by `signals`. Taught in book/records.ipynb.
+    Made by `signals`, meant for book/lira.ipynb.
 
     Examples
     --------
@@ -90,6 +90,11 @@ def signals(name, n_models=None, folder=None):
         a file that is cut short or holds other masks.
     DataError
         If the files are not here: the line says where to get them.
+
+    Notes
+    -----
+    Meant for book/lira.ipynb and its neighbours once the models are trained; until then it
+    raises DataError.
 
     Examples
     --------
