@@ -56,8 +56,8 @@ AIRBENCH = {
 # 500 at rate 1.5 and decay 0.0013, 16 epochs 97.2 / 90.1 %, 24 epochs 99.7 / 90.2 %; batches of 250
 # at rate 1 and decay 0.00065, 16 epochs 97.1 / 90.3 %, 24 epochs 98.4 / 91.4 %; 24 epochs of widths
 # 32-96-128 95.9 / 89.2 %. The second knows its members best, as the paper's networks do. Label
-# smoothing would pin the logit that the attack reads. 24 epochs take 800 processor seconds on AMD
-# Zen 5 and 1,700 on a busy Zen 4.
+# smoothing would pin the logit that the attack reads. 24 epochs took 800 processor seconds on AMD
+# Zen 5; on a busy Zen 4 three quarters of them took 1,230, so that 1,600 are to be expected.
 RECIPES = {"cifar10": {**AIRBENCH, "n_classes": 10, "epochs": 24}}
 
 

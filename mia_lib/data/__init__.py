@@ -131,7 +131,7 @@ def splits(name):
 def status(name):
     """Where a data set is: "embedded", the path of its cached arrays, or "not here".
 
-    What ``python -m mia_lib.data --list`` prints, for data sets of notebooks/lira.ipynb and the like.
+    What ``python -m mia_lib.data --list`` prints, for data sets of notebooks/lira.ipynb and others.
 
     Examples
     --------
