@@ -23,12 +23,14 @@ from mia_lib.attacks.metric_based import (
 from mia_lib.attacks.perturbed import merlin
 from mia_lib.attacks.quantile import quantile_regression
 from mia_lib.attacks.rmia import rmia
+from mia_lib.attacks.shadow_fit import ShadowFit, shadow_fit
 from mia_lib.attacks.tail import neighbours, outlier_tail
 from mia_lib.attacks.thresholds import best_threshold, class_thresholds, correctness, loss
 
 __all__ = [
     "CATALOGUE",
     "Attack",
+    "ShadowFit",
     "accuracy_difference",
     "best_threshold",
     "class_calibrated",
@@ -53,5 +55,6 @@ __all__ = [
     "quantile_regression",
     "reference_quantile",
     "rmia",
+    "shadow_fit",
     "threshold_attack",
 ]

@@ -12,7 +12,12 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 # where the import has another name
-DISTRIBUTION = {"PIL": "pillow", "sklearn": "scikit-learn", "yaml": "PyYAML"}
+DISTRIBUTION = {
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+    "venn_abers": "venn-abers",
+}
 
 
 def pinned():
