@@ -90,10 +90,10 @@ def shadow_fit(
     which errs towards a fit. The target's records have to be drawn at random, each a member by a
     coin of the same probability; groups of equal size in every class also err towards a fit.
 
-    Two models with one recipe differ a little too. With enough records the test finds that, so
-    look at the distance beside its noise. A small p-value says that thresholds and risk scores of
-    this shadow are for another model; a large one, that these records show no difference. Taught in
-    book/metric_attacks.ipynb.
+    A large p-value says that these records show no difference. A small one is not yet a bad shadow,
+    because two models of one recipe differ as well, and with enough records the test finds it. Then
+    the distance decides: hold a second shadow against the first in the same way, and it shows how
+    far the recipe lies from itself. Taught in book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -101,10 +101,10 @@ def shadow_fit(
     >>> member, nobody = np.arange(400) < 200, np.zeros(400, int)
     >>> shadow, target = rng.normal(size=(2, 400)) + 2 * member
     >>> for moved in (0, 1):
-    ...     fit = shadow_fit(target + moved, nobody, shadow, nobody, member, rng=rng)
+    ...     fit = shadow_fit(target + 2 * moved, nobody, shadow, nobody, member, rng=rng)
     ...     print(f"{fit.share:.2f} {fit.distance:.3f} {fit.noise:.3f} {fit.p_value:.3f}")
-    0.48 0.013 0.031 0.966
-    0.88 0.067 0.031 0.002
+    0.51 0.013 0.026 0.950
+    1.00 0.203 0.032 0.002
     """
     target = checks.real_array("target_signal", target_signal, 1)
     target_labels = checks.labels("target_labels", target_labels, len(target))
@@ -129,7 +129,7 @@ def shadow_fit(
         share,
         float(np.sqrt(least / whole)),
         float(np.sqrt(draws.mean() / whole)),
-        (1 + as_far) / (1 + n_draws),
+        float(1 + as_far) / (1 + n_draws),
     )
 
 

@@ -128,7 +128,7 @@ def _class_score(target, shadow, member, prior, bins):
 
 
 def shrunken_risk_score(
-    target_signal, target_labels, shadow_signal, shadow_labels, shadow_member, prior=0.5, *, bins=10
+    target_signal, target_labels, shadow_signal, shadow_labels, shadow_member, *, prior=0.5, bins=10
 ):
     """Posterior probability of membership, each class's histogram drawn towards that of all.
 
