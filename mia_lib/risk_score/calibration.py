@@ -93,8 +93,8 @@ def calibration(score, member, prior=0.5, *, bins=10, delta=0.05, rng=None, n_dr
     everybody's score, has a perfect reliability.
 
     The noise here is that of the finite number of records in each bin: each is a member by a coin
-    of its own, and every draw is weighed to the prior as the sample is. What the shadow data's own
-    size does to the scores comes on top. Taught in book/risk_scores.ipynb.
+    of its own, and a draw with more members than expected is weighed down as the sample is. What
+    the shadow data's own size does to the scores comes on top. Taught in book/risk_scores.ipynb.
 
     Examples
     --------
@@ -120,9 +120,13 @@ def calibration(score, member, prior=0.5, *, bins=10, delta=0.05, rng=None, n_dr
     factor = odds.factor(prior, np.count_nonzero(member), len(member))
     low, high = clopper_pearson(inside, count, delta)
     fraction = odds.times(inside / count, factor)
-    drawn = _drawn_members(odds.times(score, 1 / factor), place, kept, n_draws, rng)
+    chance = odds.times(score, 1 / factor)
+    drawn = _drawn_members(chance, place, kept, n_draws, rng)
+    # More members than expected, in all bins together, are weighed off as they are in the sample.
     members = np.clip(drawn.sum(1, keepdims=True), 1, len(score) - 1)
-    apart = odds.times(drawn / count, odds.factor(prior, members, len(score))) - mean
+    expected = np.clip(chance.sum(), 1e-9, len(score) - 1e-9)
+    more = members / (len(score) - members) * (len(score) - expected) / expected
+    apart = odds.times(drawn / count, factor / more) - mean
     in_bin, out_bin = inside / inside.sum(), (count - inside) / (count - inside).sum()
     of_records = prior * in_bin + (1 - prior) * out_bin
     by_bins, by_records = (

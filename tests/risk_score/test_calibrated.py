@@ -102,13 +102,24 @@ def test_errors_by_bins_and_by_records_by_hand():
     # what coins give in bins of 100 and 4, weighed to the prior
     rng, chance = np.random.default_rng(1), np.array([0.25, 0.85])
     coins = rng.binomial([100, 4], chance, (20_000, 2))
-    prior, members = member.mean(), coins.sum(1, keepdims=True)
-    inside = prior * coins / members
-    outside = (1 - prior) * ([100, 4] - coins) / (104 - members)
+    expected, members = 100 * 0.25 + 4 * 0.85, coins.sum(1, keepdims=True)
+    inside = expected * coins / members
+    outside = (104 - expected) * ([100, 4] - coins) / (104 - members)
     wrong = (inside / (inside + outside) - chance) ** 2
     assert np.isclose(found.noise_floor, np.sqrt(wrong.mean()), rtol=0.1)
     assert np.isclose(found.noise_floor_records, np.sqrt((wrong @ weight).mean()), rtol=0.1)
     assert found.noise_limit_records > found.noise_floor_records
+
+
+def test_scores_that_are_too_high_do_not_raise_the_floor():
+    """All scores 0.8 and half of the records members: the error is 0.3, the noise is not."""
+    found = risk_score.calibration(
+        np.r_[np.full(500, 0.7), np.full(500, 0.9)],
+        np.arange(1000) % 2 == 0,
+        rng=np.random.default_rng(0),
+    )
+    assert found.rmse_records > 0.29
+    assert max(found.noise_floor, found.noise_limit_records) < 0.04
 
 
 def test_records_weigh_by_the_prior():

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -177,8 +178,16 @@ def test_calibration_curve_by_hand():
     np.testing.assert_allclose(c.fraction, [0.25, 1.0, 0.0])
     assert c.count.tolist() == [4, 2, 1]
     np.testing.assert_allclose(c.rmse, math.sqrt((0.05**2 + 0.33**2 + 1) / 3))
-    exact = math.sqrt((0.3 * 0.7 / 4 + 0.67 * 0.33 / 2 + 0) / 3)
-    assert abs(c.noise_floor - exact) < 0.02
+    # all outcomes of the six coins that are open, weighed to the expected number of members
+    expected, exact = 4 * 0.3 + 0.65 + 0.69 + 1, 0.0
+    for coins in itertools.product((0, 1), repeat=6):
+        chance = math.prod(p if coin else 1 - p for coin, p in zip(coins, score))
+        odds = expected / (7 - expected) * (6 - sum(coins)) / (sum(coins) + 1)
+        pairs = (sum(coins[:4]), 4), (sum(coins[4:]), 2)
+        found = [k * odds / max(k * odds + n - k, 1e-9) for k, n in pairs]
+        exact += chance * ((found[0] - 0.3) ** 2 + (found[1] - 0.67) ** 2) / 3
+    # the outcome of seven members has no odds; the library leaves one of them out
+    assert abs(c.noise_floor - math.sqrt(exact)) < 0.02
     assert (c.low <= c.fraction).all() and (c.fraction <= c.high).all()
 
 
