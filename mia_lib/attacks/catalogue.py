@@ -400,7 +400,7 @@ CATALOGUE = (
         options={"bins": 5, "log_bins": True},
         one_target=forms.privacy_risk_score,
         every_target=forms.risk_score_every_target,
-        chapter="book/metric_attacks.ipynb",
+        chapter="book/risk_scores.ipynb",
     ),
     Attack(
         name="Modified entropy",

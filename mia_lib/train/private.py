@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from mia_lib import checks, privacy, reseed
-from mia_lib.train import batches, stacked
+from mia_lib.train import batches, canaries, stacked
 from mia_lib.train.recipe import Classifier
 
 ACTIVATIONS = {  # the function, and its slope in terms of its value
@@ -99,12 +99,62 @@ class PrivateSGD:
     @reseed.fit
     def __call__(self, x, y, members, rngs):
         """Train k models; arguments and result as for `Classifier`."""
+        return self._trained(x, y, members, rngs)[0]
+
+    def audited(self, x, y, members, rngs, *, coins):
+        """Train k models with canary gradients, which an auditor reads at every step.
+
+        A canary is a gradient of the clipping norm's length along one weight, so canaries are
+        orthogonal to one another. A step draws it as it draws records. The auditor sees the
+        released sum of every step, knows all records and subtracts what their clipped gradients
+        gave (Nasr et al. 2023), so that what is left at the canary's weight is it and the noise.
+
+        Parameters
+        ----------
+        x, y, members, rngs
+            As for `Classifier`. Records and noise are drawn as without canaries.
+        coins : (k, m) bool array
+            True where canary j takes part in training k; at most as many canaries as weights.
+
+        Returns
+        -------
+        state : dict
+            As without canaries.
+        scores : float64 array (k, m)
+            Log-likelihood ratio of "takes part" against "does not", summed over steps; larger
+            means more likely a member.
+
+        Raises
+        ------
+        ValueError
+            Training without noise, coins of another shape, more canaries than weights.
+
+        Notes
+        -----
+        With q the sampling rate and o the reading in units of the clipping norm, a step adds log(1
+        - q + q exp((o - 1/2) / sigma^2)): by the Neyman-Pearson lemma no other score of the
+        readings finds more canaries at a false-positive rate. Taught in
+        book/attacking_dp.ipynb.
+        """
+        if self.noise_multiplier == 0:
+            checks.fail("noise_multiplier", "0", "above 0, else a canary is plainly seen")
+        coins = checks.boolean_array("coins", coins, ndim=2)
+        if len(coins) != len(rngs):
+            checks.fail("coins", f"{len(coins)} rows", f"{len(rngs)}, one for each training")
+        return self._trained(x, y, members, rngs, coins)
+
+    def _trained(self, x, y, members, rngs, coins=None):
         data, labels, ids, n_classes = self.recipe.prepared(x, y, members, rngs)
-        flat, parts = self.recipe.normalised(data).flatten(1), []
+        flat, parts, scores = self.recipe.normalised(data).flatten(1), [], []
         for start in range(0, len(ids), AT_ONCE):
             some = slice(start, start + AT_ONCE)
-            parts.append(_train_stack(self, flat, labels, ids[some], rngs[some], n_classes))
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            given = None if coins is None else coins[some]
+            stack = self, flat, labels, ids[some], rngs[some], n_classes, given
+            state, read = _train_stack(*stack)
+            parts.append(state)
+            scores.append(read)
+        state = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return state, None if coins is None else np.concatenate(scores)
 
     def logits(self, state, x):
         """As `Classifier.logits`."""
@@ -191,7 +241,7 @@ def _drawn(ids, rate, rng, needed):
 
 
 @torch.no_grad()
-def _train_stack(fit, x, y, members, rngs, n_classes):
+def _train_stack(fit, x, y, members, rngs, n_classes, coins=None):
     recipe, like = fit.recipe, x
     forward, slope_at = ACTIVATIONS[recipe.activation]
     sizes = [x.shape[1], *recipe.hidden, n_classes]
@@ -205,6 +255,10 @@ def _train_stack(fit, x, y, members, rngs, n_classes):
     n_steps = np.array([batches.step_count(recipe, size) for size in public])
     share = torch.from_numpy(1 / expected).to(like.device, like.dtype)[:, None, None]
     off, on = recipe.label_smoothing / n_classes, 1 - recipe.label_smoothing
+    weights_in_all = sum(parameter[0].numel() for parameter in parameters)
+    if coins is not None and coins.shape[1] > weights_in_all:
+        checks.fail("coins", f"{coins.shape[1]} canaries", f"at most {weights_in_all}, the weights")
+    planted = None if coins is None else canaries.Planted(coins, fit, rates, rngs)
 
     for step in range(n_steps.max()):
         drawn = [_drawn(*own, step < total) for *own, total in zip(members, rates, rngs, n_steps)]
@@ -232,8 +286,12 @@ def _train_stack(fit, x, y, members, rngs, n_classes):
         gradients = [torch.bmm(d.mT, a) for d, a in zip(clipped, activations)] + [
             d.sum(1, keepdim=True) for d in clipped
         ]
+        if planted:
+            planted.add(gradients, step < n_steps)
         if fit.noise_multiplier:
             _add_noise(gradients, fit.noise_multiplier * fit.max_norm, rngs, step < n_steps)
+        if planted:
+            planted.read(gradients, step < n_steps)
         rate = batches.learning_rates(recipe, np.full(len(members), step), n_steps)
         rate = torch.from_numpy(-rate).to(like.device, like.dtype)[:, None, None]
         for i, (parameter, velocity, gradient) in enumerate(zip(parameters, velocities, gradients)):
@@ -242,7 +300,7 @@ def _train_stack(fit, x, y, members, rngs, n_classes):
                 gradient.add_(parameter, alpha=recipe.weight_decay)
             velocity.mul_(recipe.momentum).add_(gradient)
             parameter.addcmul_(velocity, rate)
-    return stacked.named(weights, biases)
+    return stacked.named(weights, biases), planted and planted.scores
 
 
 def _add_noise(gradients, spread, rngs, running):
