@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mia_lib import attacks, lira, metrics, risk_score, shadow, signals, train
-from mia_lib.attacks import catalogue
+from mia_lib.attacks.entry import NEEDS
 
 ROOT = Path(__file__).resolve().parents[2]
 entries = pytest.mark.parametrize("entry", attacks.CATALOGUE, ids=lambda entry: entry.name)
@@ -583,7 +583,7 @@ def test_probability_zero_is_finite_for_networks():
 @entries
 def test_the_entry_says_what_it_is(entry):
     assert entry.name and entry.authors and entry.equation and 2017 <= entry.year <= 2026
-    assert set(entry.needs) <= set(catalogue.NEEDS) and entry.adversary
+    assert set(entry.needs) <= set(NEEDS) and entry.adversary
     assert (ROOT / entry.chapter).is_file()
     assert attacks.named(entry.name) is entry
     with pytest.raises(dataclasses.FrozenInstanceError):
