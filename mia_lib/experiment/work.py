@@ -10,7 +10,7 @@ import scipy
 import torch
 
 from mia_lib import clock, disk, shadow
-from mia_lib.results.record import code_of
+from mia_lib.results.today import code_of
 
 
 def work_folder(run, *settings):

@@ -14,18 +14,10 @@ from mia_lib.results.code import hash_code
 from mia_lib.results.display import table
 from mia_lib.results.papers import paper
 from mia_lib.results.picture import picture, picture_alt
-from mia_lib.results.record import (
-    SCHEMA,
-    Provenance,
-    as_of_today,
-    check,
-    find,
-    largest,
-    read,
-    recorded,
-    row,
-    write,
-)
+from mia_lib.results.places import recorded
+from mia_lib.results.record import Provenance, find, largest, read, row, write
+from mia_lib.results.schema import SCHEMA, check
+from mia_lib.results.today import as_of_today
 
 __all__ = [
     "SCHEMA",
