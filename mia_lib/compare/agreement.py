@@ -6,7 +6,6 @@ Taught in book/which_attack.ipynb.
 import numpy as np
 
 from mia_lib import checks, intervals
-from mia_lib.compare.protocol import N_RESAMPLES
 
 
 def rank_correlation(first, second, delta=0.05, *, rng=None):
@@ -57,9 +56,7 @@ def rank_correlation(first, second, delta=0.05, *, rng=None):
             )
         return np.clip(np.mean(found, axis=0).round(12), -1, 1)
 
-    return intervals.bootstrap(
-        value, len(pairs[0][0]), checks.delta(delta), n_resamples=N_RESAMPLES, rng=rng
-    )
+    return intervals.bootstrap(value, len(pairs[0][0]), checks.delta(delta), rng=rng)
 
 
 def top_overlap(first, second, share=0.01, *, delta=0.05, rng=None):
@@ -116,9 +113,7 @@ def top_overlap(first, second, share=0.01, *, delta=0.05, rng=None):
             found.append((weights * inside[0] * inside[1]).sum(axis=1) / size[:, 0])
         return np.mean(found, axis=0).round(12)
 
-    return intervals.bootstrap(
-        value, len(pairs[0][0]), checks.delta(delta), n_resamples=N_RESAMPLES, rng=rng
-    )
+    return intervals.bootstrap(value, len(pairs[0][0]), checks.delta(delta), rng=rng)
 
 
 def _orders(first, second):

@@ -9,7 +9,6 @@ import pandas as pd
 from mia_lib import checks, intervals, metrics
 
 RATES = (1e-5, 1e-3, 1e-2)
-N_RESAMPLES = 1000
 
 
 def name_of(fpr):
@@ -234,9 +233,7 @@ def accuracy_interval(curve, scores, member, *, delta=0.05, rng=None):
         found = (1 + tp / np.maximum(n1, 1) - fp / np.maximum(n0, 1)) / 2
         return np.where(undefined, np.nan, found)
 
-    return intervals.bootstrap(
-        value, len(counts), checks.delta(delta), n_resamples=N_RESAMPLES, rng=rng
-    )
+    return intervals.bootstrap(value, len(counts), checks.delta(delta), rng=rng)
 
 
 def checked(scores, member):

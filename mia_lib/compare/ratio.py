@@ -6,7 +6,7 @@ Taught in book/lira.ipynb.
 import numpy as np
 
 from mia_lib import checks, intervals, metrics
-from mia_lib.compare.protocol import N_RESAMPLES, checked
+from mia_lib.compare.protocol import checked
 from mia_lib.metrics import pooled
 
 
@@ -75,7 +75,7 @@ def tpr_ratio(scores, baseline, member, fpr, *, delta=0.05, rng=None):
     value = float(share(whole)[0])
     low, high = 0.0, 1.0
     if all(curve.resolvable(fpr, delta) for curve in curves):
-        found = intervals.bootstrap(share, n, delta, n_resamples=N_RESAMPLES, rng=rng)
+        found = intervals.bootstrap(share, n, delta, rng=rng)
         stretch = _stretch(curves, [part(whole)[0] for part in parts], fpr, delta)
         low = max(0.0, value - stretch * max(0.0, value - found.low))
         high = min(1.0, value + stretch * max(0.0, found.high - value))
