@@ -29,6 +29,10 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from mia_lib import disk  # noqa: E402  (the folder of scripts is not a package)
+
 BUILD = ROOT / "_build"
 AT_ONCE = 2
 CELL_TIMEOUT = 600  # seconds
@@ -180,10 +184,8 @@ def kernel_environment():
 
 
 def write(path, notebook):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    nbformat.write(notebook, part)
-    part.replace(path)
+    text = nbformat.writes(notebook).rstrip("\n") + "\n"
+    disk.write(path, lambda stream: stream.write(text.encode()))
 
 
 def pages_and_keys():

@@ -199,7 +199,8 @@ def accuracy_interval(curve, scores, member, *, delta=0.05, rng=None):
     ----------
     curve : metrics.Roc
         Of these scores.
-    scores, member : arrays (S, n) or (n,)
+    scores : array (S, n) or (n,)
+    member : bool array, same shape
     delta : float
     rng : numpy.random.Generator, optional
 
