@@ -42,7 +42,7 @@ def _calls(node, name):
 
 
 class Heard:
-    """Listens to `checks.fail`: the places that have said something, each with what was going on."""
+    """Listens to `checks.fail`: {place that has said something: what was going on}."""
 
     def __init__(self, monkeypatch):
         from mia_lib import checks
