@@ -128,8 +128,6 @@ def _orders(first, second):
     for rows in zip(*both):
         pair = []
         for name, row in zip(("first", "second"), rows):
-            if np.isnan(row).any():
-                checks.fail(name, f"{np.isnan(row).sum()} NaN", "no NaN")
             values, place = np.unique(row, return_inverse=True)
             if values.size == 1:
                 checks.fail(

@@ -224,8 +224,8 @@ CASES = [
         "shadow_member: given without shadow_logits",
     ),
     (
-        lambda: audit.Observations(*OBSERVED, LOGITS, MASKS, LABELS),
-        "shadow_logits: given shape (6, 3)",
+        lambda: audit.Observations(*OBSERVED, np.zeros((4, 6, 2)), MASKS, LABELS),
+        "shadow_logits: given shape (4, 6, 2), expected shape (S, m, 3)",
     ),
     (
         lambda: audit.Observations(*OBSERVED, np.zeros((4, 20, 3)), np.zeros((4, 20), bool)),
@@ -258,7 +258,7 @@ CASES = [
         lambda: bayes.Histogram(np.zeros((20, 0)), np.zeros((20, 0))),
         "member_signal: given shape (20, 0)",
     ),
-    (lambda: signals.hinge([[1], [1, 2]], [0, 0]), "logits: given a ragged sequence"),
+    (lambda: metrics.roc([[1], [1, 2]], [0, 1]), "scores: given a ragged sequence"),
     (lambda: compare.rank_correlation([1, np.nan], [1, 2]), "first: given 1 NaN"),
     (
         lambda: defenses.MembershipNetwork(LOGITS, MEMBER, (2,), epochs=1).probability(-LOGITS),
