@@ -66,6 +66,15 @@ def test_the_maps_of_folders_are_true(page):
     assert {name for name in tracked if name[0] != "."} <= named, "a folder that the map lacks"
 
 
+def test_tests_lie_where_the_code_lies():
+    others = {"bench", "book", "house", "notebooks", "simulations"}
+    tests = ROOT / "tests"
+    rooms = {path.parent.name for path in tests.glob("*/test_*.py")} - others
+    flat = {path.stem.removeprefix("test_") for path in tests.glob("test_*.py")}
+    packages = {path.name for path in LIBRARY.iterdir() if path.is_dir()}
+    assert rooms <= packages and flat <= ROOMS - packages
+
+
 def test_no_module_is_far_longer_than_it_may_be():
     """One that is longer holds one idea that cannot be cut: the reason stands beside it."""
     whole = {"models.py"}  # stores know it by its text, so that trained models would be lost
