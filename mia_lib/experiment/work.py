@@ -90,3 +90,42 @@ def kept(folder, name, work):
     disk.write_json(file, entry, shared=True)
     clock.made(file)
     return json.loads(json.dumps(entry["found"]))
+
+
+def kept_array(folder, name, work):
+    """What a piece of work has found, where that is an array, as `kept` keeps numbers.
+
+    Parameters
+    ----------
+    folder : path
+        From `work_folder`.
+    name : str
+        Of this piece; the file is NAME.npz.
+    work : callable
+        ``work()`` returns an array. It must not depend on what was done before it.
+
+    Returns
+    -------
+    array
+
+    Notes
+    -----
+    Used in notebooks/defenses.ipynb, for training runs that are followed along their epochs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> [kept_array(folder, "curve", lambda: np.arange(n)) for n in (2, 3)]
+    [array([0, 1]), array([0, 1])]
+    """
+    file = Path(folder) / f"{name}.npz"
+    if file.is_file():
+        with np.load(file, allow_pickle=False) as there:
+            clock.found(file, float(there["processor_seconds"]))
+            return there["found"]
+    elapsed = clock.stopwatch(torch.get_num_threads())
+    found = np.asarray(work())
+    disk.write_npz(file, {"found": found, "processor_seconds": elapsed()}, shared=True)
+    clock.made(file)
+    return found

@@ -54,3 +54,16 @@ def test_a_folder_is_for_one_choice_of_parameters_and_outputs(tmp_path, monkeypa
     assert folder != experiment.work_folder(begun(), np.arange(4))
     monkeypatch.setenv("MIA_CODE", "toy " + 64 * "0")
     assert folder != experiment.work_folder(begun(), np.arange(3))
+
+
+def test_an_array_is_kept_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(clock, "_counted", {})
+    first = experiment.kept_array(tmp_path / "new", "curve", lambda: np.eye(2, dtype=np.float32))
+    again = experiment.kept_array(tmp_path / "new", "curve", lambda: 1 / 0)
+    assert first.dtype == again.dtype == np.float32 and (again == np.eye(2)).all()
+    with pytest.raises(ZeroDivisionError):
+        experiment.kept_array(tmp_path, "other", lambda: 1 / 0)
+    assert not list(tmp_path.glob("*.npz"))
+    np.savez(tmp_path / "before.npz", found=[3], processor_seconds=1000.0)
+    assert experiment.kept_array(tmp_path, "before", lambda: 1 / 0) == [3]
+    assert sum(clock._counted.values()) == 1000
