@@ -22,8 +22,8 @@ from mia_lib.experiment.ranges import (
     word,
 )
 from mia_lib.experiment.rates import accuracies, carried, percent, rate, signal
-from mia_lib.experiment.records import Drawn, deal, draw, evenly, noisy_labels, subsets
 from mia_lib.experiment.recipes import with_layers
+from mia_lib.experiment.records import Drawn, deal, draw, evenly, noisy_labels, subsets
 from mia_lib.experiment.run import Run, begin
 from mia_lib.experiment.seeds import over_seeds
 from mia_lib.experiment.work import kept, kept_array, work_folder
