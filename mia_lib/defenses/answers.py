@@ -254,7 +254,7 @@ def _log_odds(attacker, probabilities):
     return found
 
 
-def guarded_answers(logits, member, known, asked, budget=1.0, *, epochs=30, rng=None):
+def guarded_answers(logits, member, known, asked, *, budget=1.0, epochs=30, steps=300, rng=None):
     """What a model's owner publishes under MemGuard: a membership network of the owner's own, and
     answers that are moved away from it.
 
@@ -270,7 +270,7 @@ def guarded_answers(logits, member, known, asked, budget=1.0, *, epochs=30, rng=
         Whose membership the network learns from: members, and records that the owner keeps apart.
     asked : bool array (n,)
         Whose answers are moved.
-    budget : float
+    budget, steps : float, int
         As for `memguard`.
     epochs : float
         As for `MembershipNetwork`.
@@ -290,7 +290,7 @@ def guarded_answers(logits, member, known, asked, budget=1.0, *, epochs=30, rng=
     Notes
     -----
     Song and Mittal 2021, section 3.2.2: the attacker knows the defence and its parameters, not the
-    defender's records. Run in notebooks/defenses.ipynb.
+    defender's records. Taught in book/defenses.ipynb.
 
     Examples
     --------
@@ -312,7 +312,7 @@ def guarded_answers(logits, member, known, asked, budget=1.0, *, epochs=30, rng=
     owner = MembershipNetwork(logits[known], member[known], epochs=epochs, rng=rng)
     found = logits - np.logaddexp.reduce(logits, 1, keepdims=True)
     with np.errstate(divide="ignore"):
-        found[asked] = np.log(memguard(logits[asked], owner, budget, rng=rng))
+        found[asked] = np.log(memguard(logits[asked], owner, budget, steps=steps, rng=rng))
     return found
 
 

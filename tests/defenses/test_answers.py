@@ -214,10 +214,11 @@ def test_guarded_answers_are_memguards_with_a_network_of_the_owner():
     """The recipe by hand, with a generator in the same state."""
     z, _, member = leaky(300)
     known, asked = np.arange(300) % 3 > 0, np.arange(300) % 5 == 0
-    found = defenses.guarded_answers(z, member, known, asked, 0.5, rng=np.random.default_rng(7))
+    given = {"budget": 0.5, "epochs": 12, "steps": 80, "rng": np.random.default_rng(7)}
+    found = defenses.guarded_answers(z, member, known, asked, **given)
     rng = np.random.default_rng(7)
-    owner = defenses.MembershipNetwork(z[known], member[known], epochs=30, rng=rng)
-    by_hand = defenses.memguard(z[asked], owner, 0.5, rng=rng)
+    owner = defenses.MembershipNetwork(z[known], member[known], epochs=12, rng=rng)
+    by_hand = defenses.memguard(z[asked], owner, 0.5, steps=80, rng=rng)
     np.testing.assert_allclose(np.exp(found[asked]), by_hand, rtol=1e-12)
     np.testing.assert_allclose(np.exp(found[~asked]), softmax(z[~asked]), rtol=1e-12)
     assert np.abs(by_hand - softmax(z[asked])).sum() > 1  # something was moved
