@@ -20,11 +20,19 @@ from mia_lib.experiment.ranges import (
     whole,
     word,
 )
-from mia_lib.experiment.rates import accuracies, carried, percent, rate, signal
+from mia_lib.experiment.rates import (
+    accuracies,
+    carried,
+    loss_gap,
+    percent,
+    rate,
+    rate_of_groups,
+    signal,
+)
 from mia_lib.experiment.records import Drawn, deal, draw, evenly, noisy_labels, subsets
 from mia_lib.experiment.run import Run, begin
 from mia_lib.experiment.seeds import over_seeds
-from mia_lib.experiment.work import kept, work_folder
+from mia_lib.experiment.work import kept, kept_arrays, kept_fit, work_folder
 
 __all__ = [
     "Drawn",
@@ -38,12 +46,16 @@ __all__ = [
     "evenly",
     "flag",
     "kept",
+    "kept_arrays",
+    "kept_fit",
+    "loss_gap",
     "noisy_labels",
     "number",
     "one_of",
     "over_seeds",
     "percent",
     "rate",
+    "rate_of_groups",
     "read_features",
     "rising",
     "several",
