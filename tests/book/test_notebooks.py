@@ -20,11 +20,9 @@ LONGEST_CELL = 40  # lines
 LONGER = {
     "book/defenses.ipynb": 50,
     "book/generative.ipynb": 131,
-    "book/who_is_exposed.ipynb": 92,
     "notebooks/bayes.ipynb": 83,
     "notebooks/defenses.ipynb": 113,
     "notebooks/gan.ipynb": 76,
-    "notebooks/hr_mmd.ipynb": 69,
 }
 STORED = check_notebooks.stored()
 
