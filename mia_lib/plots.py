@@ -254,7 +254,8 @@ def rates(x, named, ax=None, *, level=None, log=False):
     ----------
     x : sequence of float
     named : dict of str to sequence of float
-        Rates in [0, 1] at the places x, at most eleven of them; an empty dict draws no line.
+        Rates in [0, 1] at the places x, at most eleven names. Without a name or a place no line is
+        drawn.
     ax : matplotlib axes, optional
         None makes a new one.
     level : float, optional
@@ -284,12 +285,12 @@ def rates(x, named, ax=None, *, level=None, log=False):
         checks.fail("named", f"{len(named)} names", f"at most {len(MARKERS)}")
     ax = _axes(ax)
     for marker, (name, values) in zip(MARKERS, named.items()):
-        values = checks.real_array(name, values, shape=(len(x),))
+        values = checks.real_array(name, values, shape=(len(x),)) if len(x) else []
         ax.plot(x, values, marker=marker, label=name, alpha=0.8)
     if level is not None:
         ax.axhline(level, color="grey", linestyle=":")
     ax.set(ylim=(-0.02, 1.02), xscale="log" if log else "linear")
-    if named:
+    if named and len(x):
         ax.legend(fontsize=8)
     return ax
 

@@ -200,7 +200,8 @@ def test_rates_have_a_line_and_a_marker_each():
     assert labels(ax) == ["loss", "raw"] and ax.get_xscale() == "log"
     assert list(loss.get_ydata()) == [0.2, 0.9] and list(raw.get_ydata()) == [0.0, 0.1]
     assert loss.get_marker() != raw.get_marker() and set(level.get_ydata()) == {0.05}
-    assert plots.rates([], {}).get_legend() is None
+    for empty in ({}, {"loss": []}):
+        assert plots.rates([], empty).get_legend() is None
 
 
 def test_rates_that_do_not_fit_are_refused():

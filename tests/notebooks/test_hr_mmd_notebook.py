@@ -3,6 +3,7 @@ off, and refuses values that cannot be meant; its parameter files pass its check
 """
 
 import pytest
+from matplotlib import pyplot as plt
 from notebook_runs import begin, call, cases, missing_rows, values
 
 from mia_lib import experiment, results
@@ -15,6 +16,12 @@ TINY |= {"private_epochs": 1}
 FEW = {"representations": ["last", "loss"], "learned": ["loss"], "baselines": ["ME"]}
 FEW |= {"set_sizes": [16, 20], "proportions": [1.0], "defences": ["l1", "early stopping"]}
 FEW |= {"mixtures": [0.5], "gap_epochs": [1], "gap_members": [20], "gap_noise": [0.0]}
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
 
 
 class Stopped(BaseException):
@@ -75,6 +82,14 @@ def test_a_run_that_was_broken_off_goes_on(here, monkeypatch):
             before = now
     assert again == undisturbed and pieces(here).keys() == whole.keys()
     assert len(asked) > len(whole) > 20
+
+
+def test_a_run_without_what_may_be_left_out(here):
+    none = {"learned": [], "baselines": [], "defences": [], "mixtures": [], "gap_epochs": []}
+    assert call("hr_mmd", "digits", "smoke", **TINY, **FEW | none) == 0
+    record = results.read(here / "MIA_RESULTS" / "hr_mmd--digits--smoke.json")
+    assert {row["id"] for row in record["rows"]} == {"H4", "H5", "H12"}
+    assert not any("HR-MMD" in row["what"] for row in record["rows"])
 
 
 @pytest.mark.parametrize(("data", "scale"), cases("hr_mmd"))
