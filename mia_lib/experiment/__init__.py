@@ -21,12 +21,20 @@ from mia_lib.experiment.ranges import (
     whole,
     word,
 )
-from mia_lib.experiment.rates import accuracies, carried, percent, rate, signal
+from mia_lib.experiment.rates import (
+    accuracies,
+    carried,
+    loss_gap,
+    percent,
+    rate,
+    rate_of_groups,
+    signal,
+)
 from mia_lib.experiment.recipes import with_layers
 from mia_lib.experiment.records import Drawn, deal, draw, evenly, noisy_labels, subsets
 from mia_lib.experiment.run import Run, begin
 from mia_lib.experiment.seeds import over_seeds
-from mia_lib.experiment.work import kept, kept_array, work_folder
+from mia_lib.experiment.work import kept, kept_array, kept_arrays, kept_fit, work_folder
 
 __all__ = [
     "Drawn",
@@ -41,12 +49,16 @@ __all__ = [
     "flag",
     "kept",
     "kept_array",
+    "kept_arrays",
+    "kept_fit",
+    "loss_gap",
     "noisy_labels",
     "number",
     "one_of",
     "over_seeds",
     "percent",
     "rate",
+    "rate_of_groups",
     "read_features",
     "rising",
     "several",
