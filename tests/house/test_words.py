@@ -18,7 +18,11 @@ OTHER_WORDS = {
 }
 BOOLEAN = ("member", "members", "masks", "shadow_member", "known_member")
 # The pages that call them are being rewritten.
-LATER = {"defenses.memguard steps", "generative.reconstruction steps"}
+LATER = {
+    "defenses.guarded_answers steps",
+    "defenses.memguard steps",
+    "generative.reconstruction steps",
+}
 FUNCTIONS = dict(public_functions())
 
 
