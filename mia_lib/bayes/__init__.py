@@ -12,7 +12,12 @@ from mia_lib.bayes.certificate import (
     membership_privacy,
     most_exposed,
 )
-from mia_lib.bayes.estimators import permutation_p_value, sign_split_advantage, split_advantage
+from mia_lib.bayes.estimators import (
+    held_out_advantages,
+    permutation_p_value,
+    sign_split_advantage,
+    split_advantage,
+)
 from mia_lib.bayes.generalized import generalized_advantage, heuristic_advantage
 from mia_lib.bayes.histogram import Histogram
 from mia_lib.bayes.individual import (
@@ -39,6 +44,7 @@ __all__ = [
     "generalized_advantage",
     "generalized_risk",
     "generalized_risk_interval",
+    "held_out_advantages",
     "heuristic_advantage",
     "membership_privacy",
     "most_exposed",

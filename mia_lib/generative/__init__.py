@@ -5,9 +5,9 @@ Taught in book/generative.ipynb.
 """
 
 from mia_lib.generative.density import domias
-from mia_lib.generative.dp import DpCganRecipe, dp_cgan
+from mia_lib.generative.dp import DpCganRecipe, dp_cgan, epochs_within
 from mia_lib.generative.embedding import classifier_embedding
-from mia_lib.generative.gan import Gan
+from mia_lib.generative.gan import Gan, Release, release
 from mia_lib.generative.js import JsGanRecipe, js_gan
 from mia_lib.generative.nearest import ball_radius, monte_carlo, nearest_distance, nearest_distances
 from mia_lib.generative.networks import NETWORKS, Networks, dense
@@ -33,6 +33,7 @@ __all__ = [
     "JsGanRecipe",
     "Networks",
     "PrivGanRecipe",
+    "Release",
     "WganGpRecipe",
     "all_scores",
     "ball_radius",
@@ -41,6 +42,7 @@ __all__ = [
     "discriminator_score",
     "domias",
     "dp_cgan",
+    "epochs_within",
     "hybrid",
     "js_gan",
     "max_score",
@@ -50,5 +52,6 @@ __all__ = [
     "nearest_distances",
     "priv_gan",
     "reconstruction",
+    "release",
     "wgan_gp",
 ]
