@@ -11,6 +11,7 @@ from mia_lib.bayes.certificate import (
     compare_queries,
     membership_privacy,
     most_exposed,
+    sure_risk,
 )
 from mia_lib.bayes.estimators import (
     held_out_advantages,
@@ -51,5 +52,6 @@ __all__ = [
     "permutation_p_value",
     "sign_split_advantage",
     "split_advantage",
+    "sure_risk",
     "threshold_advantage",
 ]

@@ -9,6 +9,7 @@ from mia_lib.generative.dp import DpCganRecipe, dp_cgan, epochs_within
 from mia_lib.generative.embedding import classifier_embedding
 from mia_lib.generative.gan import Gan, Release, release
 from mia_lib.generative.js import JsGanRecipe, js_gan
+from mia_lib.generative.looks import Looks, looks
 from mia_lib.generative.nearest import ball_radius, monte_carlo, nearest_distance, nearest_distances
 from mia_lib.generative.networks import NETWORKS, Networks, dense
 from mia_lib.generative.privgan import PrivGanRecipe, priv_gan
@@ -31,6 +32,7 @@ __all__ = [
     "Gan",
     "GanRecipe",
     "JsGanRecipe",
+    "Looks",
     "Networks",
     "PrivGanRecipe",
     "Release",
@@ -45,6 +47,7 @@ __all__ = [
     "epochs_within",
     "hybrid",
     "js_gan",
+    "looks",
     "max_score",
     "mean_score",
     "monte_carlo",
