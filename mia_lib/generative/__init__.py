@@ -19,6 +19,7 @@ from mia_lib.generative.queries import (
     hybrid,
     max_score,
     mean_score,
+    named_queries,
 )
 from mia_lib.generative.recipe import GanRecipe
 from mia_lib.generative.reconstruction import reconstruction
@@ -53,6 +54,7 @@ __all__ = [
     "monte_carlo",
     "nearest_distance",
     "nearest_distances",
+    "named_queries",
     "priv_gan",
     "reconstruction",
     "release",
