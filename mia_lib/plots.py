@@ -17,6 +17,7 @@ from mia_lib import checks
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)))
+MARKERS = "os^vDPX*<>h"
 MEMBER, NONMEMBER, REFERENCE = COLORS[0], COLORS[1], "#666666"
 N_POINTS = 1000  # places at which a curve is drawn, however many thresholds it has
 
@@ -243,6 +244,54 @@ def gaussian_pair(
         ax.axvline(checks.number("target", target), color=COLORS[-1], linestyle=":", label="target")
     _label_density(ax, signal, unit)
     ax.legend()
+    return ax
+
+
+def rates(x, named, ax=None, *, level=None, log=False):
+    """Rates against what they depend on: one line for each name, told apart by marker as well.
+
+    Parameters
+    ----------
+    x : sequence of float
+    named : dict of str to sequence of float
+        Rates in [0, 1] at the places x, at most eleven names. Without a name or a place no line is
+        drawn.
+    ax : matplotlib axes, optional
+        None makes a new one.
+    level : float, optional
+        Where a dotted line stands, such as the level of a test.
+    log : bool
+        Whether x is logarithmic.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    ValueError
+        More names than markers, rates that are not one for each x.
+
+    Notes
+    -----
+    Run in notebooks/hr_mmd.ipynb.
+
+    Examples
+    --------
+    >>> rates([10, 100], {"loss": [0.1, 0.9]}, level=0.05).get_ylim()
+    (-0.02, 1.02)
+    """
+    if len(named) > len(MARKERS):
+        checks.fail("named", f"{len(named)} names", f"at most {len(MARKERS)}")
+    ax = _axes(ax)
+    for marker, (name, values) in zip(MARKERS, named.items()):
+        values = checks.real_array(name, values, shape=(len(x),)) if len(x) else []
+        ax.plot(x, values, marker=marker, label=name, alpha=0.8)
+    if level is not None:
+        ax.axhline(level, color="grey", linestyle=":")
+    ax.set(ylim=(-0.02, 1.02), xscale="log" if log else "linear")
+    if named and len(x):
+        ax.legend(fontsize=8)
     return ax
 
 

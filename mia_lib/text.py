@@ -103,7 +103,7 @@ def encode(texts, words, length, *, drop=()):
 
     Notes
     -----
-    `beginnings` draws texts and encodes them.
+    `beginnings` draws texts and encodes them. Run in notebooks/hr_mmd.ipynb.
 
     Examples
     --------

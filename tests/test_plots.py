@@ -194,6 +194,23 @@ def test_refuses(call, name):
     assert plt.get_fignums() == [] or name in ("bins", "target", "truth")
 
 
+def test_rates_have_a_line_and_a_marker_each():
+    ax = plots.rates([1, 10], {"loss": [0.2, 0.9], "raw": [0.0, 0.1]}, level=0.05, log=True)
+    loss, raw, level = ax.get_lines()
+    assert labels(ax) == ["loss", "raw"] and ax.get_xscale() == "log"
+    assert list(loss.get_ydata()) == [0.2, 0.9] and list(raw.get_ydata()) == [0.0, 0.1]
+    assert loss.get_marker() != raw.get_marker() and set(level.get_ydata()) == {0.05}
+    for empty in ({}, {"loss": []}):
+        assert plots.rates([], empty).get_legend() is None
+
+
+def test_rates_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="loss"):
+        plots.rates([1, 10], {"loss": [0.2]})
+    with pytest.raises(ValueError, match="named: given 12 names, expected at most 11"):
+        plots.rates([1], {str(i): [0.5] for i in range(12)})
+
+
 def test_pictures_stand_in_named_rows_grey_or_in_colour():
     grey, colour = np.random.default_rng(0).random((4, 5, 6)), np.zeros((4, 5, 6, 3))
     axes = plots.pictures({"members": grey, "made": colour}, size=0.5)

@@ -27,6 +27,7 @@ from mia_lib.bayes.individual import (
     generalized_risk_interval,
 )
 from mia_lib.bayes.kernel_density import KernelDensity
+from mia_lib.bayes.probe import membership_probe
 from mia_lib.bayes.threshold import threshold_advantage
 from mia_lib.privacy import epsilon_lower_bound, epsilon_lower_bound_one_run
 
@@ -48,6 +49,7 @@ __all__ = [
     "held_out_advantages",
     "heuristic_advantage",
     "membership_privacy",
+    "membership_probe",
     "most_exposed",
     "permutation_p_value",
     "sign_split_advantage",

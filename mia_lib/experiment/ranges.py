@@ -252,7 +252,7 @@ def word(name, value):
 
     Notes
     -----
-    Used in notebooks/lira_dp.ipynb.
+    Used in notebooks/audit.ipynb.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def anything(name, value):
 
     Notes
     -----
-    Used in notebooks/lira_dp.ipynb.
+    Used in notebooks/risk_scores.ipynb.
 
     Examples
     --------

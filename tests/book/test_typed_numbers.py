@@ -16,6 +16,7 @@ from mia_lib.results import papers
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
+CHAPTERS += [ROOT / "notebooks" / f"{name}.ipynb" for name in ("bayes", "defenses")]
 SAYS_PAPER = re.compile(r"(?i)(in_|the_)?(papers?|printed)|table_?([1-9]|[ivx]+)")
 TOGETHER = 3  # so many numbers of one table are no chance
 
@@ -78,7 +79,7 @@ def typed(tree):
                     yield f"{table}: {ast.unparse(node)}"
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_no_number_of_a_paper_is_typed_in_a_chapter(path):
     assert [line for tree in cells(path) for line in typed(tree)] == []
 
