@@ -295,6 +295,50 @@ def rates(x, named, ax=None, *, level=None, log=False):
     return ax
 
 
+def pictures(rows, *, size=0.8):
+    """Small pictures, a row for each group, with the group's name at its left.
+
+    Parameters
+    ----------
+    rows : dict of str to (k, height, width) or (k, height, width, 3) array
+        As many pictures in each row, in [0, 1]; without colours 0 is white.
+    size : float
+        Inches, of a picture's side.
+
+    Returns
+    -------
+    (rows, k) array of matplotlib axes
+
+    Raises
+    ------
+    ValueError
+        No row, rows of different lengths.
+
+    Notes
+    -----
+    Taught in book/generative.ipynb.
+
+    Examples
+    --------
+    >>> pictures({"members": np.zeros((3, 8, 8)), "made": np.ones((3, 8, 8))}).shape
+    (2, 3)
+    """
+    lengths = {len(images) for images in rows.values()}
+    if len(lengths) != 1 or lengths == {0}:
+        checks.fail("rows", f"rows of {sorted(lengths)} pictures", "as many pictures in each row")
+    (count,) = lengths
+    figsize = (size * count, 1.12 * size * len(rows))
+    axes = plt.subplots(len(rows), count, figsize=figsize, squeeze=False)[1]
+    for line, (name, images) in zip(axes, rows.items()):
+        for ax, image in zip(line, images):
+            ax.imshow(image, cmap=None if np.ndim(image) == 3 else "gray_r", vmin=0, vmax=1)
+            ax.set(xticks=[], yticks=[])
+            ax.grid(False)
+            ax.spines[:].set_visible(False)
+        line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=8)
+    return axes
+
+
 def _axes(ax):
     return plt.subplots()[1] if ax is None else ax
 

@@ -11,8 +11,14 @@ from mia_lib.bayes.certificate import (
     compare_queries,
     membership_privacy,
     most_exposed,
+    sure_risk,
 )
-from mia_lib.bayes.estimators import permutation_p_value, sign_split_advantage, split_advantage
+from mia_lib.bayes.estimators import (
+    held_out_advantages,
+    permutation_p_value,
+    sign_split_advantage,
+    split_advantage,
+)
 from mia_lib.bayes.generalized import generalized_advantage, heuristic_advantage
 from mia_lib.bayes.histogram import Histogram
 from mia_lib.bayes.individual import (
@@ -40,6 +46,7 @@ __all__ = [
     "generalized_advantage",
     "generalized_risk",
     "generalized_risk_interval",
+    "held_out_advantages",
     "heuristic_advantage",
     "membership_privacy",
     "membership_probe",
@@ -47,5 +54,6 @@ __all__ = [
     "permutation_p_value",
     "sign_split_advantage",
     "split_advantage",
+    "sure_risk",
     "threshold_advantage",
 ]
