@@ -529,3 +529,40 @@ def test_networks_that_never_saw_anything_tell_nothing():
         found.append([metrics.roc(query, member).auc for query in queries])
     error = np.sqrt((100 + 100 + 1) / (12 * 100 * 100) / 30)
     assert (np.abs(np.mean(found, axis=0) - 0.5) < 4 * error).all()
+
+
+class TestNamedQueries:
+    NAMES = ("embedded", "score", "all scores", "nearest", "average of 3", "vector of 3")
+    NAMES += ("monte carlo", "domias", "hybrid")
+
+    def test_each_is_the_query_of_its_name(self):
+        rng = np.random.default_rng(3)
+        x, made, known = images(rng, 30), images(rng, 60), images(rng, 60)
+        gan = Scored(rng.normal(size=(2, 16)))
+        found = generative.named_queries(
+            self.NAMES, gan, made, x, reference=known, embedding=lambda z: z[:, 0]
+        )
+        distances = np.sort(spatial.distance.cdist(*(z.reshape(len(z), -1) for z in (x, made))))
+        inside = spatial.distance.cdist(x[:, 0], made[:, 0]).min(1)
+        assert list(found) == list(self.NAMES)
+        assert np.allclose(found["all scores"], gan.scores(x))
+        assert np.allclose(found["score"], gan.scores(x).max(1))
+        assert np.allclose(found["nearest"], -distances[:, 0], atol=1e-5)
+        assert np.allclose(found["average of 3"], -distances[:, :3].mean(1), atol=1e-5)
+        assert np.allclose(found["vector of 3"], -distances[:, :3], atol=1e-5)
+        assert np.allclose(found["embedded"], -inside, atol=1e-5)
+        both = np.stack([gan.scores(x).max(1), -distances[:, 0]], 1)
+        assert np.allclose(found["hybrid"], both, atol=1e-5)
+        radius = generative.ball_radius(made, x)
+        assert np.array_equal(found["monte carlo"], generative.monte_carlo(made, x, radius))
+        assert np.array_equal(found["domias"], generative.domias(made, known, x))
+
+    def test_what_is_unknown_or_missing_is_named(self):
+        rng = np.random.default_rng(4)
+        given = Scored(rng.normal(size=(1, 16))), images(rng, 9), images(rng, 5)
+        with pytest.raises(ValueError, match="^names: given 'oracle'"):
+            generative.named_queries(["oracle"], *given)
+        with pytest.raises(ValueError, match="^reference: given None"):
+            generative.named_queries(["domias"], *given)
+        with pytest.raises(ValueError, match="^embedding: given None"):
+            generative.named_queries(["embedded"], *given)
