@@ -134,8 +134,10 @@ def shrunken_risk_score(
 
     Parameters
     ----------
-    target_signal, target_labels, shadow_signal, shadow_labels, shadow_member : arrays
+    target_signal, target_labels, shadow_signal, shadow_labels : arrays
         As for `privacy_risk_score`; the signal may have any sign and unit.
+    shadow_member : bool array (m,)
+        As there.
     prior : float
         Pr(member), in (0, 1).
     bins : int
