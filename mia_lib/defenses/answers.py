@@ -106,7 +106,7 @@ class MembershipNetwork:
         ).numpy()
 
 
-def memguard(logits, attacker, budget=1.0, *, steps=300, rate=0.1, rng=None):
+def memguard(logits, attacker, budget=1.0, *, n_steps=300, rate=0.1, rng=None):
     """MemGuard: noise on the outputs so that a known attacker sees nothing, with the predicted
     label kept.
 
@@ -124,7 +124,7 @@ def memguard(logits, attacker, budget=1.0, *, steps=300, rate=0.1, rng=None):
     budget : float
         The largest expected L1 distance of a record's answer from the model's, in [0, 2]. With 2
         the change always applies.
-    steps : int
+    n_steps : int
         Steps of one search, at least 1.
     rate : float
         Length of a step in the logits, above 0.
@@ -164,7 +164,7 @@ def memguard(logits, attacker, budget=1.0, *, steps=300, rate=0.1, rng=None):
     if not callable(attacker):
         checks.fail("attacker", repr(attacker), "a function of a tensor of probabilities")
     checks.number("budget", budget, 0, high=2)
-    checks.integer("steps", steps, 1)
+    checks.integer("n_steps", n_steps, 1)
     checks.number("rate", rate, 0, open_low=True)
     rng = checks.generator(rng)
     top = np.sort(logits, axis=1)
@@ -180,7 +180,7 @@ def memguard(logits, attacker, budget=1.0, *, steps=300, rate=0.1, rng=None):
     found, distortion = original.clone(), torch.full((len(z),), torch.inf, dtype=torch.float64)
     todo, weight = torch.arange(len(z)), FIRST_DISTORTION_WEIGHT
     while len(todo) and weight <= LAST_DISTORTION_WEIGHT:
-        crossed, end = _search(z[todo], original[todo], attacker, weight, steps, rate)
+        crossed, end = _search(z[todo], original[todo], attacker, weight, n_steps, rate)
         todo, end = todo[crossed], end[crossed]
         answer = _even_odds(original[todo], end, attacker)
         change = (answer - original[todo]).abs().sum(1)
@@ -193,7 +193,7 @@ def memguard(logits, attacker, budget=1.0, *, steps=300, rate=0.1, rng=None):
     return np.where(use[:, None], found.numpy(), original.numpy())
 
 
-def _search(z, original, attacker, weight, steps, rate):
+def _search(z, original, attacker, weight, n_steps, rate):
     """Walk from each answer until the attacker changes its mind; which records did, and where they
     were then.
     """
@@ -204,7 +204,7 @@ def _search(z, original, attacker, weight, steps, rate):
     here = z.clamp_min(START_FLOOR)
     crossed, end = torch.zeros(n, dtype=torch.bool), original.clone()
     active = torch.arange(n)
-    for _ in range(steps):
+    for _ in range(n_steps):
         point = here[active].requires_grad_(True)
         probabilities = torch.softmax(point, 1)
         rival = point.masked_fill(is_label[active], -torch.inf).amax(1)
@@ -254,7 +254,7 @@ def _log_odds(attacker, probabilities):
     return found
 
 
-def guarded_answers(logits, member, known, asked, *, budget=1.0, epochs=30, steps=300, rng=None):
+def guarded_answers(logits, member, known, asked, *, budget=1.0, epochs=30, n_steps=300, rng=None):
     """What a model's owner publishes under MemGuard: a membership network of the owner's own, and
     answers that are moved away from it.
 
@@ -270,7 +270,7 @@ def guarded_answers(logits, member, known, asked, *, budget=1.0, epochs=30, step
         Whose membership the network learns from: members, and records that the owner keeps apart.
     asked : bool array (n,)
         Whose answers are moved.
-    budget, steps : float, int
+    budget, n_steps : float, int
         As for `memguard`.
     epochs : float
         As for `MembershipNetwork`.
@@ -312,7 +312,7 @@ def guarded_answers(logits, member, known, asked, *, budget=1.0, epochs=30, step
     owner = MembershipNetwork(logits[known], member[known], epochs=epochs, rng=rng)
     found = logits - np.logaddexp.reduce(logits, 1, keepdims=True)
     with np.errstate(divide="ignore"):
-        found[asked] = np.log(memguard(logits[asked], owner, budget, steps=steps, rng=rng))
+        found[asked] = np.log(memguard(logits[asked], owner, budget, n_steps=n_steps, rng=rng))
     return found
 
 

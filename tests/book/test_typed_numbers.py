@@ -17,13 +17,7 @@ from mia_lib.results import papers
 ROOT = Path(__file__).resolve().parents[2]
 # Experiment notebooks that still have the papers' numbers of their own; whoever rewrites one takes
 # it out of here.
-NOT_YET = {"gan"}
-PAGES = sorted(
-    path
-    for folder in ("book", "notebooks")
-    for path in (ROOT / folder).glob("*.ipynb")
-    if folder == "book" or path.stem not in NOT_YET
-)
+PAGES = sorted(path for folder in ("book", "notebooks") for path in (ROOT / folder).glob("*.ipynb"))
 SAYS_PAPER = re.compile(r"(?i)(in_|the_)?(papers?|printed)|table_?([1-9]|[ivx]+)")
 TOGETHER = 3  # so many numbers of one table are no chance
 
@@ -89,10 +83,6 @@ def typed(tree):
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_no_number_of_a_paper_is_typed_on_a_page(path):
     assert [line for tree in cells(path) for line in typed(tree)] == []
-
-
-def test_what_is_not_done_yet_is_an_experiment_notebook():
-    assert all((ROOT / "notebooks" / f"{name}.ipynb").is_file() for name in NOT_YET)
 
 
 @pytest.mark.parametrize(

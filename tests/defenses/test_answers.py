@@ -214,11 +214,11 @@ def test_guarded_answers_are_memguards_with_a_network_of_the_owner():
     """The recipe by hand, with a generator in the same state."""
     z, _, member = leaky(300)
     known, asked = np.arange(300) % 3 > 0, np.arange(300) % 5 == 0
-    given = {"budget": 0.5, "epochs": 12, "steps": 80, "rng": np.random.default_rng(7)}
+    given = {"budget": 0.5, "epochs": 12, "n_steps": 80, "rng": np.random.default_rng(7)}
     found = defenses.guarded_answers(z, member, known, asked, **given)
     rng = np.random.default_rng(7)
     owner = defenses.MembershipNetwork(z[known], member[known], epochs=12, rng=rng)
-    by_hand = defenses.memguard(z[asked], owner, 0.5, steps=80, rng=rng)
+    by_hand = defenses.memguard(z[asked], owner, 0.5, n_steps=80, rng=rng)
     np.testing.assert_allclose(np.exp(found[asked]), by_hand, rtol=1e-12)
     np.testing.assert_allclose(np.exp(found[~asked]), softmax(z[~asked]), rtol=1e-12)
     assert np.abs(by_hand - softmax(z[asked])).sum() > 1  # something was moved
@@ -242,7 +242,7 @@ def test_rounded():
         (lambda: defenses.memguard([[np.nan, 0.0]], Confident()), "logits: given 1 NaN"),
         (lambda: defenses.memguard([[np.inf, 0.0]], Confident()), "logits: given shape"),
         (lambda: defenses.memguard(outputs(), Confident(), budget=3), "budget: given 3"),
-        (lambda: defenses.memguard(outputs(), Confident(), steps=0), "steps: given 0"),
+        (lambda: defenses.memguard(outputs(), Confident(), n_steps=0), "n_steps: given 0"),
         (lambda: defenses.memguard(outputs(), Confident(), rate=0), "rate: given 0"),
         (lambda: defenses.memguard(outputs(), "network"), "attacker: given 'network'"),
         (lambda: defenses.memguard(outputs(), lambda p: p), "attacker: given a result of shape"),

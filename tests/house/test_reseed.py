@@ -9,6 +9,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+from nbclient.exceptions import DeadKernelError
 
 from mia_lib import machine
 
@@ -133,6 +134,13 @@ def test_runs_are_made_once_and_the_table_says_what_they_found(notebook, capsys,
 
     monkeypatch.setattr(reseed, "execute", None)
     assert reseed.main(["--shifts", "3", str(notebook)]) == 1  # nothing is run again
+
+
+def test_a_kernel_that_dies_is_no_run(notebook):
+    rewritten(notebook, 2, "import os\nos.kill(os.getpid(), 9)")
+    with pytest.raises(DeadKernelError):
+        reseed.main(["--shifts", "1", str(notebook)])
+    assert not list(reseed.RUNS.glob("*"))
 
 
 def rewritten(notebook, place, source):

@@ -30,9 +30,7 @@ def shows(text, room, name):
     return re.search(rf"{room}\.{name}\b{quoted}|{imported}", text) is not None
 
 
-# The notebook gan is being rewritten and does not call them yet.
-LATER = {"experiment.deal", "experiment.rising"}
-FUNCTIONS = [(*name.split("."), one) for name, one in public_functions() if name not in LATER]
+FUNCTIONS = [(*name.split("."), one) for name, one in public_functions()]
 IDS = [f"{room}.{name}" for room, name, _ in FUNCTIONS]
 
 
