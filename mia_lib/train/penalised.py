@@ -15,7 +15,7 @@ from mia_lib.train.recipe import Classifier
 
 @dataclass(frozen=True)
 class L1Penalty:
-    """MLPs side by side that minimise cross-entropy plus weight x sum of all |w|.
+    """MLPs side by side that minimise cross-entropy plus weight x sum of the absolute weights.
 
     Parameters
     ----------
