@@ -66,7 +66,7 @@ def main(arguments=None):
         path = base.with_name(base.name + suffix)
         path.write_text(text, encoding="utf-8")
         print(f"written: {path}")
-    print(*report.content["summary"], sep="\n")
+    print(report.verdict, *report.reasons, sep="\n")
     return 0
 
 
