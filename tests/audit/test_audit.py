@@ -1,3 +1,4 @@
+import datetime
 import json
 import subprocess
 import sys
@@ -262,10 +263,14 @@ def test_files_and_command(tmp_path, capsys):
     )
     assert command([str(file), "--check"]) == 0 and "can be audited" in capsys.readouterr().out
     assert command([str(file), "-o", str(tmp_path / "out" / "report")]) == 0
-    for suffix in (".html", ".md", ".json"):
+    for suffix in (".html", ".md", ".json", ".csv", ".pdf"):
         assert (tmp_path / "out" / f"report{suffix}").stat().st_size > 1000
     content = json.loads((tmp_path / "out" / "report.json").read_text())
-    assert content == audit.run(audit.load(tmp_path)).content  # the folder of .npy says the same
+    assert content["date"] == datetime.date.today().isoformat() and content["model"] == "seen"
+    again = audit.run(audit.load(tmp_path), model="seen", date=content["date"])
+    assert content == again.content  # the folder of .npy says the same
+    said = capsys.readouterr().out
+    assert said.endswith("\n".join([content["verdict"], *content["reasons"]]) + "\n")
     assert {line["value"] for line in content["slices"] if line["column"] == "side"} == {
         "left",
         "right",
