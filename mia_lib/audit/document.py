@@ -172,7 +172,7 @@ def typed(head, rows):
             lines.append("  ".join(line).rstrip())
         if place == 0:
             lines.append("  ".join("-" * width for width in widths))
-    return lines
+    return lines if any(head) else lines[2:]
 
 
 def draw_roc(curves, ax):

@@ -116,6 +116,7 @@ def sections(c):
     yield "How many more shadow models it would take", list(_fewer(c))
     yield f"Slices, {c['first']}", list(_slices(c, each))
     yield "Most exposed members", list(_exposed(c))
+    yield "What was handed over", [("table", ["array", "shape and type"], c["given"])]
     yield "Words for a data-protection impact assessment", list(_assessment(c))
     yield "Glossary", [("table", ["word", "meaning"], [list(line) for line in GLOSSARY])]
 
@@ -134,7 +135,6 @@ def _identity(c):
         ["versions", versions],
     ]
     yield "table", ["", ""], rows
-    yield "table", ["array", "shape and type"], c["given"]
 
 
 def _severity(c, together):
