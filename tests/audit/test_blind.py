@@ -83,6 +83,8 @@ def test_the_mean_out_output_is_seen():
     first, second = baselines(o)
     assert not first.separates and second.separates
     assert second.saw == "the shadow models' mean OUT output"
+    for found in (first, second):  # two classifiers, each both ways
+        assert found.limits == [curve.auc_interval(0.05 / 4) for curve in found.curves]
 
 
 def test_means_over_out_models_by_hand():

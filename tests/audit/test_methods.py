@@ -25,7 +25,7 @@ def made(n_shadow):
     return logits, labels, held
 
 
-FEW, MANY = made(24), made(64)
+FEW, MANY = made(48), made(64)
 
 
 def softmax(z):
@@ -159,9 +159,9 @@ LITERAL = {
 }
 
 
-@pytest.fixture(scope="module", params=[24, 64])
+@pytest.fixture(scope="module", params=[48, 64])
 def audited(request):
-    logits, labels, held = FEW if request.param == 24 else MANY
+    logits, labels, held = FEW if request.param == 48 else MANY
     o = audit.Observations(logits[0], labels, held[0], logits[1:], held[1:], assignment="random")
     return (logits, labels, held), conduct.judge(o)
 

@@ -110,7 +110,7 @@ def draw(world, rng, n=None):
     if world.masks == "inverted":
         told = ~masks
     elif world.masks == "useless":
-        told = rng.permuted(masks, axis=1)
+        told = masks[:, rng.permutation(n)]
     order = np.argsort(~member, kind="stable") if world.ordered else np.arange(n)
     return Observations(
         logits[order],
@@ -128,7 +128,13 @@ def _masks(world, member, rng):
         return None
     if world.masks == "halves":
         return shadow.half_masks(world.n_shadow + 1, len(member), rng)
-    return shadow.bernoulli_masks(world.n_shadow, len(member), rng)
+    masks = shadow.bernoulli_masks(world.n_shadow, len(member), rng)
+    while True:  # LiRA needs two models on each side of every record
+        held = masks.sum(axis=0)
+        short = np.flatnonzero((held < 2) | (held > world.n_shadow - 2))
+        if not short.size:
+            return masks
+        masks[:, short] = rng.random((world.n_shadow, short.size)) < 0.5
 
 
 def _outputs(world, x, labels, difficulty, unit, lifted, rng):
