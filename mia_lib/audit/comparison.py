@@ -9,7 +9,7 @@ from mia_lib.audit.observations import Observations
 from mia_lib.intervals import Estimate
 
 
-def compare(before, after, delta=0.05, seed=0):
+def compare(before, after, delta=0.05, *, seed=0):
     """What changed between two models, attack by attack, with intervals.
 
     Parameters
