@@ -4,7 +4,7 @@ import html
 import io
 import textwrap
 
-import matplotlib as mpl
+from matplotlib import style
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
@@ -85,7 +85,7 @@ def page(title, sections):
 
 def pdf(path, title, sections):
     """A4 pages, text from top to bottom, tables in a typewriter's type."""
-    with mpl.rc_context({"pdf.fonttype": 42, "font.size": 9}):
+    with style.context(["default", {"pdf.fonttype": 42, "font.size": 9}]):
         with PdfPages(path, metadata={"Title": title, "CreationDate": None}) as file:
             paper = _Paper(file)
             paper.write([title], size=16, weight="bold")
@@ -116,7 +116,7 @@ class _Paper:
         self._begin()
 
     def _begin(self):
-        self.figure, self.height = Figure(figsize=A4), TOP_MARGIN
+        self.figure, self.height = Figure(figsize=A4, layout="none"), TOP_MARGIN
 
     def end(self):
         self.file.savefig(self.figure)
@@ -194,7 +194,8 @@ def draw_roc(curves, ax):
 
 def _svg(curves):
     # A salt in place of chance, and no date: the same report is the same file.
-    with mpl.rc_context({"svg.hashsalt": "audit", "svg.fonttype": "none", "font.size": 10}):
+    plain = {"svg.hashsalt": "audit", "svg.fonttype": "none", "font.size": 10}
+    with style.context(["default", plain]):
         figure = Figure(figsize=(6.4, 4.2), layout="constrained")
         draw_roc(curves, figure.add_subplot())
         file = io.StringIO()

@@ -7,6 +7,38 @@ from mia_lib.audit import document
 from mia_lib.audit.sections import sections
 
 SCHEMA = 2  # of the JSON; a number is never used for two forms
+# The keys of the JSON and what they hold; [v, low, high] is a value with its limits.
+KEYS = {
+    "schema": "number of this form",
+    "model": "text or null",
+    "date": "text or null",
+    "observations": "SHA-256 of everything that was handed over",
+    "versions": "library to version",
+    "verdict": "one of verdict.VERDICTS",
+    "reasons": "list of sentences",
+    "separated": "whether a blind classifier tells the groups apart",
+    "levels": "whether levels, p-values and epsilon are printed",
+    "most found": "upper limit of TPR - FPR of any attack at any threshold",
+    "given": "[array, shape and type], ...",
+    "assignment": "given, random or coins",
+    "assigned": "what that means",
+    "settings": "prior, delta, seed",
+    "counts": "records, members, non-members, copies, classes, shadow models",
+    "blind": "saw, auc: [v, low, high] for each way; limits of all hold together",
+    "family": "attack (names that coincide), what, rate, estimate, chance; limits hold together",
+    "attacks": "name, adversary, lacks, auc, balanced accuracy, tpr at FPRS; limits by themselves",
+    "first": "the attack that slices, exposed records and epsilon are read from",
+    "severity": "attack, rate, tpr, posterior: [prior, v, low, high], ...",
+    "roc": "what, points: [fpr, v, low, high], ...",
+    "advantage": "name, plug-in, bins, without bias, p",
+    "metrics": "[name, v, low, high], ...",
+    "set": "lacks, tests: what, p, members, non-members, finds (an AUC, with power 0.8)",
+    "epsilon": "lacks, bound, correct, guesses, most",
+    "resolution": "floor, lines, shadow models, fewer",
+    "slices": "column, value, members, non-members, auc, tpr",
+    "risk score": "lacks, rmse, noise floor, noise limit, above 0.9, curve",
+    "exposed": "record, label, risk [f_p, low, high], scores by attack",
+}
 TITLE = "Membership inference audit"
 
 
@@ -17,7 +49,8 @@ class Report:
     Parameters
     ----------
     content : dict
-        Plain numbers, words and lists, as `to_json` writes them; "schema" names their form.
+        Plain numbers, words and lists, as `to_json` writes them; "schema" names their form, `KEYS`
+        says what they are.
     columns : dict of str to array (n,)
         Every record's scores, as `records` gives them.
 
