@@ -1,6 +1,7 @@
 """python -m mia_lib.audit FILE -o REPORT: audit the observations in a file."""
 
 import argparse
+import datetime
 import sys
 from pathlib import Path
 
@@ -20,7 +21,10 @@ def main(arguments=None):
     )
     parser.add_argument("file", type=Path)
     parser.add_argument(
-        "-o", "--output", type=Path, help="REPORT: writes REPORT.html, REPORT.md and REPORT.json"
+        "-o",
+        "--output",
+        type=Path,
+        help="REPORT: writes REPORT.html, .pdf, .md, .json, and every record's scores to .csv",
     )
     parser.add_argument(
         "--check", action="store_true", help="only check the file and say what it permits"
@@ -29,11 +33,17 @@ def main(arguments=None):
         "--prior", type=float, default=0.5, help="Pr(member) of a record in question (default 0.5)"
     )
     parser.add_argument(
-        "--delta", type=float, default=0.05, help="1 minus the level of intervals (default 0.05)"
+        "--delta", type=float, default=0.05, help="how often a verdict may be wrong (default 0.05)"
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--assignment", choices=("given", "random", "coins"), help="how records came to be members"
+    )
+    parser.add_argument("--model", help="the model's name in the report (default: the file's)")
+    parser.add_argument(
+        "--date",
+        default=datetime.date.today().isoformat(),
+        help="the report's date (default today; '' for none)",
     )
     given = parser.parse_args(arguments)
     try:
@@ -48,25 +58,30 @@ def main(arguments=None):
             return 0
         if given.output is None:
             parser.error("-o REPORT is needed, or --check")
-        report = run(observations, given.prior, given.delta, given.seed)
+        named = {"model": given.model or given.file.stem, "date": given.date or None}
+        report = run(observations, given.prior, given.delta, given.seed, **named)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     given.output.parent.mkdir(parents=True, exist_ok=True)
     base = (
         given.output.with_suffix("")
-        if given.output.suffix in (".html", ".md", ".json")
+        if given.output.suffix in (".html", ".md", ".json", ".csv", ".pdf")
         else given.output
     )
     for suffix, text in (
         (".html", report.to_html()),
         (".md", report.to_markdown()),
         (".json", report.to_json()),
+        (".csv", report.records().to_csv(index=False)),
     ):
         path = base.with_name(base.name + suffix)
         path.write_text(text, encoding="utf-8")
         print(f"written: {path}")
-    print(*report.content["summary"], sep="\n")
+    path = base.with_name(base.name + ".pdf")
+    report.to_pdf(path)
+    print(f"written: {path}")
+    print(report.verdict, *report.reasons, sep="\n")
     return 0
 
 

@@ -1,71 +1,147 @@
-"""Blind baselines: classifiers that see the records but never the model.
+"""Blind baselines: classifiers that see the records, or what shadow models say of them, but never
+the target.
 
 An attack that does no better shows that the groups differ, not that the model leaks (Das, Zhang and
-Tramer 2024).
+Tramer 2024). Each is fitted on one half of the records and judged on the other, both ways: pooled
+scores of both ways depend on each other, and intervals that ignore it are too short. Copies of a
+record stay in one half and count once, because they would separate anything.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
+from scipy import stats
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mia_lib import checks, metrics
+from mia_lib import bayes, checks, metrics
+from mia_lib.audit import copies
 
-MOST = 20_000  # records that a blind classifier is fitted and tried on
+MOST = 20_000  # records that a blind classifier is fitted and judged on
 NUMBERS = 2**24  # numbers that it is shown in all (64 MiB): fewer records where each has many
 WIDE = 4_096  # inputs of a record from which on a random choice of that many stands for all
 WIDEST = 50  # principal components, where there are more inputs than that
 MANY = 20  # values from which on a column of texts or whole numbers is no category
+SHRINK = 1.5  # standard errors by which a difference of means is shrunk
+TREES = {"max_iter": 30, "max_leaf_nodes": 8, "early_stopping": False}
+WAYS = 2  # fitted on the first half and judged on the second, and the reverse
 
 
-def baselines(observations, rng):
-    """Every blind classifier that the observations permit.
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """One blind classifier, judged.
 
-    Each is fitted on a random half of the records, members and non-members apart, and tried on the
-    other half.
+    Parameters
+    ----------
+    saw : str
+        What it was shown.
+    curves : list of metrics.Roc
+        One for each way, on the half that it was not fitted on, copies of a record once.
+    limits : list of Estimate
+        The AUC of each way. The limits of all ways of all classifiers hold together.
+    """
+
+    saw: str
+    curves: list
+    limits: list
+
+    @property
+    def separates(self):
+        """Whether a lower limit of its AUC is above one half."""
+        return any(limit.low > 0.5 for limit in self.limits)
+
+    def ceiling(self, level, rates):
+        """Upper limits of the AUC, of TPR - FPR and of the TPR at each rate, the larger of both
+        ways.
+
+        Returns
+        -------
+        list of float
+            AUC, advantage, then a TPR for each rate, each limit at `level` by itself.
+        """
+        ways = [
+            [
+                curve.auc_interval(level).high,
+                bayes.threshold_advantage(
+                    curve.member_scores, curve.nonmember_scores, delta=level
+                ).high,
+                *(curve.tpr_at(rate, level).high for rate in rates),
+            ]
+            for curve in self.curves
+        ]
+        return [max(both) for both in zip(*ways)]
+
+
+def baselines(observations, view, group, delta, rng):
+    """Both blind classifiers, so far as the observations permit them.
 
     Parameters
     ----------
     observations : Observations
+    view : View
+        For the shadow models' mean OUT output.
+    group : int array (n,)
+        The record that each row is a copy of; see `copies.groups`.
+    delta : float
+        Probability, at most, that one of all limits of the AUC misses.
     rng : numpy.random.Generator
 
     Returns
     -------
-    list of (str, metrics.Roc)
-        What it saw with its kind, and its ROC on the half that it was not fitted on.
+    list of Baseline
+        Empty where there is nothing to see: no features, and one class.
     """
     o = observations
-    known = "the label" if o.features is None else "the inputs, the label"
-    if o.columns:
-        known += " and the columns"
     width = 1 if o.features is None else min(o.features[0].size, WIDE)
-    picked = _subset(o.member, min(MOST, NUMBERS // width), rng)
-    table = [] if o.features is None else [inputs(o.features, picked, rng)]
-    table += [
-        _one_hot(o.labels[picked]),
-        *(_encoded(array[picked]) for array in o.columns.values()),
-    ]
-    # Half the memory where there is much of it; whole numbers of a few columns keep all their
-    # digits.
-    table = np.concatenate(
-        table, axis=1, dtype=np.float32 if width > WIDEST else np.float64, casting="same_kind"
-    )
-    member, found = o.member[picked], []
-    first = _half(member, rng)
-    for kind, model in _classifiers(table.shape[1], rng):
-        model.fit(table[first], member[first])
-        score = model.predict_proba(table[~first])[:, 1]
-        found.append((f"{known} ({kind})", metrics.roc(score, member[~first])))
-    if observations.shadow_member is not None and observations.shadow_labels is None:
-        # A target that is one of a set of half masks leaves its mark in the others: fewer of them
-        # hold its members.
-        count = observations.shadow_member.sum(axis=0).astype(np.float64)
-        if np.ptp(count):
-            rare = metrics.roc(-count, observations.member)
-            found.append(("how many shadow models hold the record", rare))
+    rows = _subset(o.member, min(MOST, NUMBERS // width), rng)
+    tables = [(_known(o), _records(o, rows, rng))]
+    if view.same_records:
+        tables.append(("the shadow models' mean OUT output", view.mean_out(rows)))
+    tables = [(saw, table) for saw, table in tables if table.size and np.ptp(table, axis=0).any()]
+    found = []
+    for saw, table in tables:
+        curves = judge(table, o.member[rows], group[rows], rng)
+        limits = [curve.auc_interval(delta / (WAYS * len(tables))) for curve in curves]
+        found.append(Baseline(saw, curves, limits))
     return found
+
+
+def judge(table, member, group, rng):
+    """Fit on one half, judge on the other, both ways.
+
+    Parameters
+    ----------
+    table : array (m, d)
+        What the classifier sees of each record.
+    member : bool array (m,)
+    group : int array (m,)
+        The record that each row is a copy of.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    list of metrics.Roc
+        Two, each on one half with copies of a record once.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> member = np.arange(400) < 200
+    >>> table = rng.normal(size=(400, 2)) + member[:, None]
+    >>> [round(curve.auc, 1) for curve in judge(table, member, np.arange(400), rng)]
+    [0.8, 0.8]
+    """
+    first, seed = copies.halves(group, member, rng), int(rng.integers(2**31))
+    curves = []
+    for fitted in (first, ~first):
+        judged = np.flatnonzero(~fitted)
+        judged = judged[copies.once(group[judged], member[judged], least=2)]
+        score = _scores(table[fitted], member[fitted], table[judged], seed)
+        curves.append(metrics.roc(score, member[judged]))
+    return curves
 
 
 def inputs(features, rows, rng):
@@ -113,21 +189,53 @@ def inputs(features, rows, rng):
     return table
 
 
-def _classifiers(width, rng):
-    seed = int(rng.integers(2**31))
-    reduce = [PCA(WIDEST, svd_solver="randomized", random_state=seed)] if width > WIDEST else []
-    return [
-        (
-            "logistic regression",
-            make_pipeline(StandardScaler(), *reduce, LogisticRegression(max_iter=1000)),
-        ),
-        (
-            "random forest",
-            make_pipeline(
-                *reduce, RandomForestClassifier(100, min_samples_leaf=3, random_state=seed)
-            ),
-        ),
-    ]
+def _known(o):
+    known = [] if o.features is None else ["the inputs"]
+    known += ["the label"] + (["the columns"] if o.columns else [])
+    return known[0] if len(known) == 1 else ", ".join(known[:-1]) + " and " + known[-1]
+
+
+def _records(o, rows, rng):
+    """What is known of the records without any model."""
+    table = [] if o.features is None else [inputs(o.features, rows, rng)]
+    table += [_one_hot(o.labels[rows]), *(_encoded(array[rows]) for array in o.columns.values())]
+    # Half the memory where there is much of it; whole numbers of a few columns keep all their
+    # digits.
+    wide = sum(part.shape[1] for part in table) > WIDEST
+    kind = np.float32 if wide else np.float64
+    return np.concatenate(table, axis=1, dtype=kind, casting="same_kind")
+
+
+def _scores(table, member, others, seed):
+    """A classifier's scores of other rows: a weighted mean of the ranks by three. Shrunken
+    centroids see a drift of few columns, a line one of many, boosted trees a corner.
+    """
+    parts = min(WIDEST, len(table) - 1)
+    reduce = (
+        [PCA(parts, svd_solver="randomized", random_state=seed)] if table.shape[1] > WIDEST else []
+    )
+    leaf = max(3, len(table) // 200)
+    boosted = HistGradientBoostingClassifier(min_samples_leaf=leaf, random_state=seed, **TREES)
+    line = make_pipeline(StandardScaler(), *reduce, LogisticRegression(max_iter=1000))
+    trees = make_pipeline(*reduce, boosted)
+    ranks = [stats.rankdata(_centroids(table, member, others))]
+    for model in (line, trees):
+        found = model.fit(table, member).predict_proba(others)[:, 1]
+        ranks.append(stats.rankdata(found) / 2)
+    return sum(ranks)
+
+
+def _centroids(table, member, others):
+    """Tibshirani et al. 2002 for two groups: every column by itself, its standardised difference
+    of means shrunk towards 0, so that columns without a drift are left out.
+    """
+    spread = table.std(axis=0)
+    weight = np.zeros(len(spread))
+    np.divide(1.0, spread, out=weight, where=spread > 0)
+    gap = (table[member].mean(axis=0) - table[~member].mean(axis=0)) * weight
+    gap = gap / np.sqrt(1 / member.sum() + 1 / (~member).sum())
+    shrunk = np.sign(gap) * np.maximum(np.abs(gap) - SHRINK, 0)
+    return (others - table.mean(axis=0)) @ (weight * shrunk)
 
 
 def _subset(member, most, rng):
@@ -136,21 +244,11 @@ def _subset(member, most, rng):
     # Both groups keep their share, and each keeps enough.
     keep = [
         rng.choice(
-            group,
-            max(min(group.size, most // 4), int(most * group.size / member.size)),
-            replace=False,
+            side, max(min(side.size, most // 4), int(most * side.size / member.size)), replace=False
         )
-        for group in (np.flatnonzero(member), np.flatnonzero(~member))
+        for side in (np.flatnonzero(member), np.flatnonzero(~member))
     ]
     return np.sort(np.concatenate(keep))
-
-
-def _half(member, rng):
-    """True for a random half of the members and a random half of the non-members."""
-    first = np.zeros(member.size, dtype=bool)
-    for group in (np.flatnonzero(member), np.flatnonzero(~member)):
-        first[rng.permutation(group)[: group.size // 2]] = True
-    return first
 
 
 def _one_hot(values):

@@ -47,7 +47,7 @@ class View:
         self.shadow_labels = (
             self.labels if observations.shadow_labels is None else observations.shadow_labels
         )
-        self._kept = None
+        self._kept, self._left_out = None, left_out
         if left_out is not None:
             models = np.arange(len(self._shadow_member))[:, None]
             self._kept = np.argsort(models == left_out, axis=0, kind="stable")[:-1]
@@ -84,13 +84,23 @@ class View:
         )
 
     @functools.cached_property
-    def shadow_all_phi(self):
-        """Logit-scaled confidence of the shadow models, (S, n, Q)."""
+    def _every_phi(self):
         phi = np.empty(self._shadow_logits.shape[:-1])
         for row, logits in zip(phi, self._shadow_logits):
             row[:] = _confidence("shadow_logits", self._without_zeros(logits), self.shadow_labels)
-        phi = np.moveaxis(phi, 1, 2) if phi.ndim == 3 else phi[..., None]
+        return np.moveaxis(phi, 1, 2) if phi.ndim == 3 else phi[..., None]
+
+    @functools.cached_property
+    def shadow_all_phi(self):
+        """Logit-scaled confidence of the shadow models, (S, n, Q)."""
+        phi = self._every_phi
         return phi if self._kept is None else np.take_along_axis(phi, self._kept[..., None], axis=0)
+
+    def by_model(self):
+        """Logit-scaled confidence (S, m) and masks (S, m) of the models as they were given, none
+        left out.
+        """
+        return self._every_phi[..., 0], self._shadow_member
 
     def read(self):
         """Look at every number of the shadow models before any work rests on them."""
@@ -114,6 +124,28 @@ class View:
             parts = self.shadow_all_phi[:, rows], self.shadow_member[:, rows]
             signal[:, rows], mask[:, rows] = lira.balanced_subset(*parts, n_models)
         return signal, mask
+
+    def mean_out(self, rows):
+        """Means over a record's OUT models: the logit-scaled confidence of each query, and the
+        probabilities of the record itself, (len(rows), Q + K). Where there is no OUT model, the
+        mean of the other records.
+        """
+        out = ~self.shadow_member[:, rows]
+        count = out.sum(axis=0)[:, None]
+        phi = np.einsum("snq,sn->nq", self.shadow_all_phi[:, rows], out)
+        total = np.zeros((len(rows), self.n_classes))
+        for s, logits in enumerate(self._shadow_logits):
+            used = ~self._shadow_member[s, rows]
+            if self._left_out is not None:
+                used &= self._left_out[rows] != s
+            first = logits[0] if logits.ndim == 3 else logits
+            kept = np.flatnonzero(used)
+            total[kept] += special.softmax(self._without_zeros(first[rows[kept]]), axis=1)
+        with np.errstate(invalid="ignore"):
+            means = np.concatenate([phi, total], axis=1) / count
+        known = count[:, 0] > 0
+        means[~known] = means[known].mean(axis=0) if known.any() else 0.0
+        return means
 
     def shadow_outputs(self, n_models):
         """Logits (k, m, K) of the first shadow models, one answer each, with their masks (k, m) and

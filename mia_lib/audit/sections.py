@@ -1,0 +1,428 @@
+"""What a report says, in order: titles, and under each its paragraphs, lists, tables and figures.
+
+Every form of the report reads these, so that all say the same.
+"""
+
+import math
+
+from mia_lib import attacks
+from mia_lib.audit import family, verdict
+from mia_lib.audit.family import FPRS
+
+SHOWN = 20  # most figures of the family that a report lists
+
+NEXT = {
+    verdict.CHECK: (
+        "Mend what the reasons name, and run the audit again. Until then no other figure of this "
+        "report should be relied on."
+    ),
+    verdict.LEAK: (
+        "Do not release the model as it is where membership itself is confidential. Train it with "
+        "differential privacy, with fewer passes or with stronger regularisation, and compare both "
+        "models with audit.compare; look at the most exposed records and at the slices."
+    ),
+    verdict.DIFFER: (
+        "Collect non-members from the same source as the members, or split one pool at random, "
+        "train on one part, and audit that model: only then does a figure speak about the model."
+    ),
+    verdict.NONE: (
+        "Decide whether the limit that the verdict names is small enough for this use. A stronger "
+        "audit has more records, shadow models on the same records, and a random split."
+    ),
+}
+
+CANNOT = (
+    "that the model is safe: an attack that is not in this report may find more",
+    "what follows from membership: whether it is confidential is for you to judge",
+    "whether the masks and the assignment that were handed over are true, beyond what contradicts "
+    "them",
+    "what else a model may give away: attribute inference, model inversion and the reconstruction "
+    "of records are not offered here; SACRO-ML and the Adversarial Robustness Toolbox offer some",
+)
+
+GLOSSARY = (
+    ("member", "a record that the model was trained on; a non-member is one that it was not"),
+    ("attack", "a rule that says from the model's outputs whether a record is a member"),
+    ("TPR", "true-positive rate: the share of members that an attack finds"),
+    ("FPR", "false-positive rate: the share of non-members that it takes for members"),
+    ("TPR - FPR", "how many more members than non-members it accuses, of as many of each"),
+    ("AUC", "how often a member scores higher than a non-member: 0.5 is guessing, 1 is certainty"),
+    ("limits", "the two ends of an interval that is likely to hold the true figure"),
+    (
+        "hold together",
+        "limits of many figures of which, with the stated probability, none is wrong",
+    ),
+    (
+        "blind classifier",
+        "one that sees the records and never the model: what it reaches is no leak of the model",
+    ),
+    ("shadow model", "a model trained like the audited one on records that are known"),
+    (
+        "posterior",
+        "the probability that an accused record is a member, given how likely it was "
+        "before (the prior)",
+    ),
+    (
+        "epsilon",
+        "the parameter of differential privacy: the smaller, the less a single record can change",
+    ),
+    ("drift", "a difference between the groups that has nothing to do with the model"),
+)
+
+
+def sections(c):
+    """Titles, each with its parts.
+
+    Parameters
+    ----------
+    c : dict
+        The content of a `Report`.
+
+    Yields
+    ------
+    (str, list of tuples)
+        A part is ("text", str), ("list", list of str), ("table", head, rows) or ("roc", list of
+        curves).
+    """
+    sure = f"with a probability of {100 * (1 - c['settings']['delta']):g} %"
+    together = f"hold together {sure}" if c["levels"] else "hold for these two groups alone"
+    each = f"by itself, {sure}" if c["levels"] else "by itself, for these two groups alone"
+    yield "Which model", list(_identity(c))
+    yield f"Verdict: {c['verdict']}", [("list", c["reasons"])]
+    yield "How serious it is", list(_severity(c, together))
+    yield "What to do next", [("text", NEXT[c["verdict"]])]
+    yield "What this audit cannot say", [("list", [f"It cannot say {text}." for text in CANNOT])]
+    yield "Blind classifiers: how far the groups differ without the model", list(_blind(c))
+    yield (
+        "How many members are found at which price",
+        [
+            (
+                "text",
+                f"The share of members that {c['first']} finds against the share of non-members "
+                f"that it accuses, on logarithmic axes; beside it the best blind classifier. The "
+                f"bands hold at each rate {each}.",
+            ),
+            ("roc", c["roc"]),
+        ],
+    )
+    yield "Attacks", list(_attacks(c, each))
+    yield "The figures that decide", list(_family(c, together))
+    yield "Membership advantage", list(_advantage(c))
+    yield f"Metrics of {c['first']} at prior {c['settings']['prior']:g}", list(_metrics(c))
+    yield "Privacy risk scores", list(_risk(c))
+    yield "Tests of all records as one set", list(_set(c))
+    yield "Lower bound of epsilon", list(_epsilon(c))
+    yield "How many more records it would take", list(_needed(c))
+    yield "How many more shadow models it would take", list(_fewer(c))
+    yield f"Slices, {c['first']}", list(_slices(c, each))
+    yield "Most exposed members", list(_exposed(c))
+    yield "What was handed over", [("table", ["array", "shape and type"], c["given"])]
+    yield "Words for a data-protection impact assessment", list(_assessment(c))
+    yield "Glossary", [("table", ["word", "meaning"], [list(line) for line in GLOSSARY])]
+
+
+def _identity(c):
+    versions = ", ".join(f"{name} {version}" for name, version in c["versions"].items())
+    counts = ", ".join(f"{value:,} {name}" for name, value in c["counts"].items())
+    settings = ", ".join(f"{name} {value:g}" for name, value in c["settings"].items())
+    rows = [
+        ["model", c["model"] or "not named"],
+        ["date", c["date"] or "not given"],
+        ["observations (SHA-256)", c["observations"]],
+        ["records", counts],
+        ["assignment", f"{c['assignment']}: {c['assigned']}"],
+        ["settings", settings],
+        ["versions", versions],
+    ]
+    yield "table", ["", ""], rows
+
+
+def _severity(c, together):
+    if c["verdict"] == verdict.CHECK:
+        yield "text", "Not stated, because the input contradicts itself or says too little."
+        return
+    if c["verdict"] == verdict.DIFFER:
+        yield (
+            "text",
+            "Not stated: what an attack finds here, it may find by the difference of the groups.",
+        )
+        return
+    yield "text", f"Persons, by figures whose limits {together}:"
+    lines = [
+        line
+        for line in c["severity"]
+        if c["verdict"] == verdict.LEAK or line["attack"] == c["first"]
+    ]
+    yield "list", [persons(line) for line in lines]
+    priors = [p for p, *_ in lines[0]["posterior"]] if lines else []
+    if not priors:
+        return
+    yield (
+        "text",
+        "How likely an accused person then is a member, by how likely that was before (the prior): "
+        "with a small prior most accusations are false even where the attack finds many.",
+    )
+    rows = [
+        [
+            f"{line['attack']} at an FPR of {verdict.rate(line['rate'])}",
+            *(_estimate(three, "{:.1%}") for _, *three in line["posterior"]),
+        ]
+        for line in lines
+    ]
+    yield "table", ["accused by", *(f"prior {p:g}" for p in priors)], rows
+
+
+def persons(line):
+    """A TPR in persons.
+
+    Examples
+    --------
+    >>> persons({"attack": "LOSS", "rate": 0.001, "tpr": [0.02, 0.0123, 0.03]})
+    '1 false accusation in 1,000 non-members: of 1,000 members LOSS finds about 20 (12 to 30).'
+    """
+    value, low, high = (1000 * rate for rate in line["tpr"])
+    false = 1000 * line["rate"]
+    wrong = f"{false:.3g} false accusation" + ("" if abs(false - 1) < 0.005 else "s")
+    return (
+        f"{wrong} in 1,000 non-members: of 1,000 members {line['attack']} finds about {value:.0f} "
+        f"({math.floor(low)} to {math.ceil(high)})."
+    )
+
+
+def _blind(c):
+    if not c["blind"]:
+        yield (
+            "text",
+            "None: without features, and with one class, there is nothing that a blind classifier "
+            "could see. Whether the groups differ by themselves was not checked.",
+        )
+        return
+    yield (
+        "text",
+        "Each was fitted on one half of the records and judged on the other, both ways; copies of "
+        "a record stay in one half and count once. All these limits hold together.",
+    )
+    rows = [[line["saw"], *(_estimate(way) for way in line["auc"])] for line in c["blind"]]
+    yield "table", ["saw", "AUC, one way", "AUC, the other way"], rows
+    if not any("inputs" in line["saw"] for line in c["blind"]):
+        yield (
+            "text",
+            "Features were not handed over, so differences of the inputs were not looked for, and "
+            "copies of a record were not noticed.",
+        )
+
+
+def _attacks(c, each):
+    yield (
+        "text",
+        f"In the order of what their adversaries are given, strongest first; attacks that put the "
+        f"records in the same order share a line. Every interval holds {each}. The threshold of "
+        f"the balanced accuracy is the best on these records, which flatters it.",
+    )
+    first = {names[0]: names for names in _merged(c)}
+    rows, absent = [], []
+    for line in c["attacks"]:
+        if line["lacks"] is not None:
+            absent.append(f"{line['name']} (needs {line['lacks']})")
+        elif line["name"] in first:
+            floor = f"below the floor of {c['resolution']['floor']:.2%}"
+            tpr = [floor if t is None else _estimate(t, "{:.2%}") for t in line["tpr"]]
+            name = ", ".join(first[line["name"]])
+            rows.append([name, _estimate(line["auc"]), f"{line['balanced accuracy']:.3f}", *tpr])
+    rates = [f"TPR at FPR {verdict.rate(fpr)}" for fpr in FPRS]
+    yield "table", ["attack", "AUC", "balanced accuracy", *rates], rows
+    if absent:
+        yield "text", f"Not possible with what was given: {'; '.join(absent)}."
+
+
+def _merged(c):
+    return list({tuple(figure["attack"]): None for figure in c["family"]})
+
+
+def _family(c, together):
+    lines = [f for f in c["family"] if c["levels"] or f["what"] != family.EPSILON]
+    yield (
+        "text",
+        f"The verdict rests on {len(c['family'])} figures that were fixed before any score was set "
+        f"beside membership. Their limits are wider than those above, because they {together}. "
+        f"The {min(SHOWN, len(lines))} whose lower limit is furthest above what guessing reaches:",
+    )
+    lines = sorted(lines, key=lambda f: f["chance"] - f["estimate"][1])[:SHOWN]
+    rows = [
+        [
+            verdict.name(f),
+            _estimate(f["estimate"], "{:.2%}" if f["rate"] else "{:.3f}"),
+            verdict.rate(f["rate"]) if f["rate"] else f"{f['chance']:g}",
+        ]
+        for f in lines
+    ]
+    yield "table", ["figure", "value and limits", "guessing"], rows
+
+
+def _advantage(c):
+    yield (
+        "text",
+        f"2 Pr(correct) - 1 of the best adversary against each query, cut into at most "
+        f"{c['advantage'][0]['bins']} bins, at prior {c['settings']['prior']:g}. The upper limit "
+        f"belongs to the plug-in, the lower one to the sign split. Both are of the binned query.",
+    )
+    head = ["query", "plug-in, biased upwards", "without bias (sign split)"]
+    rows = [
+        [line["name"], _estimate(line["plug-in"]), _estimate(line["without bias"])]
+        for line in c["advantage"]
+    ]
+    if c["levels"]:
+        head.append("permutation p-value")
+        rows = [[*row, f"{line['p']:.3f}"] for row, line in zip(rows, c["advantage"])]
+    yield "table", head, rows
+
+
+def _metrics(c):
+    yield (
+        "text",
+        "Each line is another adversary, one that cares for this figure alone: a recall of 1 is "
+        "reached by calling everybody a member. All are reached on records that neither the "
+        "posterior nor the threshold was fitted on.",
+    )
+    yield "table", ["figure", "value"], [[name, _estimate(rest)] for name, *rest in c["metrics"]]
+
+
+def _risk(c):
+    risk = c["risk score"]
+    if risk["lacks"]:
+        yield "text", f"Not computed: needs {risk['lacks']}."
+        return
+    yield (
+        "text",
+        f"The root mean square error of their calibration is {risk['rmse']:.3f}. It would be "
+        f"{risk['noise floor']:.3f} if every score were right, and above {risk['noise limit']:.3f} "
+        f"in a share of {c['settings']['delta']:g} of samples. {risk['above 0.9']:.1%} of the "
+        f"records score above 0.9.",
+    )
+    rows = [
+        [f"{s:.2f}", _estimate([f, a, b], "{:.2f}"), f"{n:.0f}"] for s, f, a, b, n in risk["curve"]
+    ]
+    yield "table", ["mean score", "fraction of members", "records"], rows
+
+
+def _set(c):
+    if c["set"]["lacks"]:
+        yield "text", f"Not printed: needs {c['set']['lacks']}."
+        return
+    yield "text", "Whether the two groups have one law, by permutations of all records."
+    rows = []
+    for test in c["set"]["tests"]:
+        power = "not known beforehand"
+        if test["finds"] is not None:
+            power = f"an AUC of the loss of {test['finds']:.3f} is found four times in five"
+        sizes = f"{test['members']:,} and {test['non-members']:,}"
+        rows.append([test["what"], sizes, f"{test['p']:.3f}", power])
+    yield "table", ["compared", "members and non-members", "p-value", "power"], rows
+
+
+def _epsilon(c):
+    bound = c["epsilon"]
+    if bound["lacks"]:
+        yield "text", f"Not printed: needs {bound['lacks']}."
+        return
+    yield (
+        "text",
+        f"{bound['correct']} of {bound['guesses']} guesses of {c['first']} are right: epsilon of "
+        f"this training is at least {bound['bound']:.2f}; if all were right, the bound would be "
+        f"{bound['most']:.2f}.",
+    )
+
+
+def _needed(c):
+    yield "text", "Non-members and members that a claim about a false-positive rate needs."
+    head = [
+        "FPR",
+        "non-members here",
+        "to certify it with zero false positives",
+        "for an interval of the TPR",
+        "members here",
+        "to see a TPR of twice this rate",
+        "of five times",
+    ]
+    rows = [
+        [verdict.rate(fpr), *(f"{n:,}" for n in rest)] for fpr, *rest in c["resolution"]["lines"]
+    ]
+    yield "table", head, rows
+
+
+def _fewer(c):
+    if not c["resolution"]["fewer"]:
+        yield "text", "None was given with and without each record."
+        return
+    shadows = c["counts"]["shadow models"]
+    switch = attacks.named("LiRA, online").options["per_example_from"]
+    shared = (
+        f"With {shadows} the Gaussians share one spread; from {switch} on each record gets its "
+        f"own. "
+    )
+    yield (
+        "text",
+        (shared if shadows < switch else "")
+        + "LiRA, online, with fewer of them, as many IN as OUT for each record. Where the last "
+        "lines still rise, more shadow models would find more.",
+    )
+    rows = [
+        [f"{n}", _estimate(auc), _estimate(tpr, "{:.1%}")]
+        for n, auc, tpr in c["resolution"]["fewer"]
+    ]
+    yield "table", ["shadow models", "AUC", f"TPR at FPR {verdict.rate(FPRS[0])}"], rows
+
+
+def _slices(c, each):
+    yield "text", f"Every interval holds {each}: among many slices some look worse by chance."
+    rows = []
+    for line in c["slices"]:
+        figures = ["too few", ""]
+        if line["auc"] is not None:
+            figures = [_estimate(line["auc"]), _estimate(line["tpr"], "{:.1%}")]
+        sizes = f"{line['members']:,}", f"{line['non-members']:,}"
+        rows.append([line["column"], line["value"], *sizes, *figures])
+    head = ["by", "value", "members", "non-members", "AUC", f"TPR at FPR {verdict.rate(FPRS[0])}"]
+    yield "table", head, rows
+
+
+def _exposed(c):
+    yield (
+        "text",
+        f"By {c['first']}. The probability of being a member is that of all records whose scores "
+        f"fall into the same bin, at prior {c['settings']['prior']:g}; scores of attacks have "
+        f"scales of their own. Report.records() has every record.",
+    )
+    names = [names[0] for names in _merged(c)]
+    names += [name for name in c["exposed"][0]["scores"] if name == "Privacy risk score"]
+    rows = []
+    for line in c["exposed"]:
+        chance = _estimate([(1 + f) / 2 for f in line["risk"]], "{:.2f}")
+        scores = [f"{line['scores'][name]:.4g}" for name in names]
+        rows.append([str(line["record"]), str(line["label"]), chance, *scores])
+    head = ["record", "label", "probability of being a member", *(f"score of {n}" for n in names)]
+    yield "table", head, rows
+
+
+def _assessment(c):
+    yield (
+        "list",
+        [
+            "Risk: somebody with access to the model's outputs learns that a person's record was "
+            "used for training (membership inference).",
+            f'Likelihood: the verdict is "{c["verdict"]}"; see its reasons and the persons named '
+            f"under How serious it is.",
+            "Impact: follows from what membership says about a person, such as being a patient of "
+            "the clinic whose records were used; this report does not judge it.",
+            "Measures: differential privacy, fewer passes over the data, regularisation, coarser "
+            "or rarer answers of the model, restricted access; compare before and after with "
+            "audit.compare.",
+            f"Remaining risk: {c['reasons'][0]}",
+            "These are findings of a measurement and no legal advice.",
+        ],
+    )
+
+
+def _estimate(three, form="{:.3f}"):
+    value, low, high = three
+    return f"{form.format(value)} [{form.format(low)}, {form.format(high)}]"

@@ -1,0 +1,148 @@
+"""Blind classifiers and copies: what they see, and that they are judged on what they did not."""
+
+import numpy as np
+import pytest
+
+from mia_lib import audit
+from mia_lib.audit import blind, copies, view
+from mia_lib.audit.conduct import judge
+
+
+def observed(features, member, labels=None, logits=None, **more):
+    rng = np.random.default_rng(1)
+    labels = np.zeros(len(member), int) if labels is None else labels
+    logits = rng.normal(size=(len(member), 2)) if logits is None else logits
+    return audit.Observations(logits, labels, member, features=features, **more)
+
+
+def baselines(o, delta=0.05):
+    seen = view.View(o)
+    return blind.baselines(
+        o, seen, copies.groups(o.features, o.labels), delta, np.random.default_rng(0)
+    )
+
+
+def test_a_line_and_a_corner_are_seen():
+    rng, member = np.random.default_rng(0), np.arange(2000) < 1000
+    line = rng.normal(size=(2000, 5)) + 0.5 * member[:, None] * (np.arange(5) == 2)
+    corner = rng.normal(size=(2000, 5))
+    corner[member, 1] = np.abs(corner[member, 1]) * np.sign(corner[member, 0])
+    for features in (line, corner):
+        (found,) = baselines(observed(features, member))
+        assert found.separates and found.saw == "the inputs and the label"
+
+
+def test_labels_and_columns_are_seen_without_inputs():
+    member = np.arange(400) < 200
+    labels = np.where(member, np.arange(400) % 3 == 0, np.arange(400) % 2).astype(int)
+    o = observed(None, member, labels, columns={"sex": np.where(member, "f", "m")})
+    (found,) = baselines(o)
+    assert found.saw == "the label and the columns" and found.limits[0].low > 0.9
+    assert baselines(observed(None, member)) == []  # one class: nothing to see
+
+
+def test_every_way_has_its_share_of_the_level():
+    rng, member = np.random.default_rng(0), np.arange(300) < 150
+    o = observed(rng.normal(size=(300, 3)), member)
+    (found,) = baselines(o, delta=0.2)
+    for curve, limit in zip(found.curves, found.limits):
+        assert limit == curve.auc_interval(0.2 / 2)
+        assert curve.n_members == curve.n_nonmembers == 75
+    high = found.ceiling(0.01, [0.1])
+    aucs = [curve.auc_interval(0.01).high for curve in found.curves]
+    tprs = [curve.tpr_at(0.1, 0.01).high for curve in found.curves]
+    assert high[0] == max(aucs) and high[2] == max(tprs) and len(high) == 3
+
+
+def test_no_record_is_judged_by_a_classifier_that_was_fitted_on_it():
+    """Noise that names every record: a classifier that saw it would know its side."""
+    rng, member = np.random.default_rng(0), np.arange(200) < 100
+    for repeat in (1, 2, 5):
+        table = np.repeat(rng.normal(size=(200, 300)), repeat, axis=0)
+        sides, group = np.repeat(member, repeat), np.repeat(np.arange(200), repeat)
+        curves = blind.judge(table, sides, group, np.random.default_rng(1))
+        assert all(abs(curve.auc - 0.5) < 0.2 for curve in curves)
+        assert all(curve.shape == (100,) for curve in curves)  # copies count once
+
+
+def test_more_inputs_than_records_in_a_half():
+    rng, member = np.random.default_rng(0), np.arange(60) < 30
+    (found,) = baselines(observed(rng.normal(size=(60, 80)), member))
+    assert found.curves[0].n_members == 15
+
+
+def test_the_mean_out_output_is_seen():
+    """Shadow models that find members easier although they never trained on them: the groups
+    differ, and the inputs that were handed over do not show it.
+    """
+    rng, member = np.random.default_rng(0), np.arange(800) < 400
+    masks = rng.random((6, 800)) < 0.5
+    shadows = rng.normal(size=(6, 800, 2))
+    shadows[..., 0] += 2.0 * member
+    o = observed(rng.normal(size=(800, 2)), member, shadow_logits=shadows, shadow_member=masks)
+    first, second = baselines(o)
+    assert not first.separates and second.separates
+    assert second.saw == "the shadow models' mean OUT output"
+    for found in (first, second):  # two classifiers, each both ways
+        assert found.limits == [curve.auc_interval(0.05 / 4) for curve in found.curves]
+
+
+def test_means_over_out_models_by_hand():
+    rng, member = np.random.default_rng(0), np.arange(30) < 15
+    logits, masks = rng.normal(size=(4, 30, 3)), rng.random((4, 30)) < 0.5
+    masks[:, 0], masks[0, 1:] = True, False  # record 0 has no OUT model
+    masks[0, 0] = True
+    labels = rng.integers(0, 3, 30)
+    o = observed(None, member, labels, rng.normal(size=(30, 3)), shadow_logits=logits,
+                 shadow_member=masks)  # fmt: skip
+    rows = np.arange(30)
+    found = view.View(o).mean_out(rows)
+    p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    for i in range(1, 30):
+        out = [s for s in range(4) if not masks[s, i]]
+        right = [p[s, i, labels[i]] for s in out]
+        assert found[i, 0] == pytest.approx(np.mean([np.log(q / (1 - q)) for q in right]))
+        np.testing.assert_allclose(found[i, 1:], np.mean([p[s, i] for s in out], axis=0))
+    np.testing.assert_allclose(found[0], found[1:].mean(axis=0))
+
+
+def test_copies_by_hand():
+    x = np.array([[1, 2], [3, 4], [1, 2], [1, 2], [5, 6], [3, 4]])
+    labels = np.array([0, 0, 0, 1, 0, 0])
+    group = copies.groups(x, labels)
+    assert group.tolist() == [0, 1, 0, 2, 3, 1]
+    assert copies.groups(None, labels).tolist() == list(range(6))
+    member = np.array([1, 1, 1, 0, 0, 0], bool)
+    # record 0 twice on one side counts once, record 1 lies on both sides and counts twice
+    assert copies.once(group, member, 1).tolist() == [0, 1, 3, 4, 5]
+    assert copies.once(group, member, 4).tolist() == [0, 1, 2, 3, 4, 5]  # too few would be left
+
+
+def test_halves_keep_copies_together_and_cells_apart():
+    rng = np.random.default_rng(0)
+    member = np.repeat(np.arange(100) < 50, 3)
+    group = np.repeat(np.arange(100), 3)
+    first = copies.halves(group, member, rng)
+    assert all(len(set(row)) == 1 for row in first.reshape(100, 3).tolist())
+    assert first[member].sum() == first[~member].sum() == 75
+    mixed = rng.random(300) < 0.5  # copies on both sides stay together too
+    first = copies.halves(group, mixed, rng)
+    assert all(len(set(row)) == 1 for row in first.reshape(100, 3).tolist())
+    cells = np.arange(300) % 4  # four cells of a coarse table: in both halves
+    first = copies.halves(cells, mixed, rng)
+    assert all(0 < first[cells == k].sum() < 75 for k in range(4))
+
+
+def test_a_verdict_counts_copies_once():
+    """Each record ten times on one side: 60 records are no 600."""
+    rng = np.random.default_rng(3)
+    member = np.repeat(np.arange(60) < 30, 10)
+    x, logits = (np.repeat(rng.normal(size=(60, 2)), 10, axis=0) for _ in range(2))
+    o = observed(x, member, logits=logits, assignment="random")
+    found = judge(o)
+    assert len(found["rows"]) == 60 and found["decided"]["verdict"] == "no leak shown"
+    assert audit.run(o).content["counts"]["copies"] == 540
+    alone = observed(x[::10], member[::10], logits=logits[::10], assignment="random")
+    assert [f["estimate"] for f in judge(alone)["figures"]] == [
+        f["estimate"] for f in found["figures"]
+    ]
