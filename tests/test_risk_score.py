@@ -305,3 +305,115 @@ def test_bad_input_is_named():
         risk_score.precision_recall([0.1, 0.2], [True, False], [2])
     with pytest.raises(ValueError, match="at least one"):
         risk_score.cumulative([])
+
+
+def exact_noise(scores_and_counts, factor):
+    """Of bins with one score each: what (fraction - score) may be, and how often, if each record is
+    a member with the chance that its score has in the sample.
+    """
+    for score, count in scores_and_counts:
+        chance = score / factor / (1 - score + score / factor)
+        k = np.arange(count + 1)
+        share = k / count * factor / (1 - k / count + k / count * factor)
+        yield share - score, stats.binom.pmf(k, count, chance)
+
+
+def test_calibration_at_another_prior_by_hand():
+    """Two bins, a sample with 30 members and 50 non-members, and the prior 0.2: members weigh
+    (0.2 / 30) to (0.8 / 50) of non-members.
+    """
+    score = np.repeat([0.15, 0.65], [50, 30])
+    member = np.r_[np.arange(50) < 10, np.arange(30) < 20]
+    c = risk_score.calibration(
+        score, member, 0.2, delta=0.1, n_draws=40_000, rng=np.random.default_rng(0)
+    )
+    factor = 0.2 / 30 / (0.8 / 50)
+    want = [[], [], []]
+    for k, n in ((10, 50), (20, 30)):
+        limits = stats.binomtest(k, n).proportion_ci(0.9, "exact")
+        for found, share in zip(want, (k / n, limits.low, limits.high)):
+            found.append(share * factor / (share * factor + 1 - share))
+    np.testing.assert_allclose([c.fraction, c.low, c.high], want, rtol=1e-8)
+    gaps = np.array(want[0]) - [0.15, 0.65]
+    assert c.rmse == pytest.approx(np.sqrt((gaps**2).mean()), rel=1e-9)
+    bins = list(exact_noise(((0.15, 50), (0.65, 30)), factor))
+    floor = np.sqrt(np.mean([(gap**2 * mass).sum() for gap, mass in bins]))
+    assert c.noise_floor == pytest.approx(floor, rel=0.01)
+    (one, p), (two, q) = bins
+    noise = np.sqrt((one[:, None] ** 2 + two**2) / 2).ravel()
+    order = np.argsort(noise)
+    beyond = 1 - np.cumsum((p[:, None] * q).ravel()[order])
+    assert c.noise_limit == pytest.approx(noise[order][(beyond <= 0.1).argmax()], rel=0.02)
+
+
+def test_noise_is_the_same_in_small_blocks(monkeypatch):
+    rng = np.random.default_rng(1)
+    score, member = rng.random(30), rng.random(30) < 0.5
+
+    def drawn():
+        return risk_score.calibration(score, member, n_draws=10, rng=np.random.default_rng(2))
+
+    whole = drawn()
+    for block in (1, 65, 95):
+        monkeypatch.setattr(risk_score, "BLOCK", block)
+        for one, other in zip(drawn(), whole):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_what_rounding_put_below_an_edge_belongs_above_it():
+    score = np.array([0.6 - 1e-13, 0.65, 0.6 - 1e-11, 0.55, 1.0])
+    member = np.array([True, False, True, False, True])
+    c = risk_score.calibration(score, member, rng=np.random.default_rng(0))
+    assert c.count.tolist() == [2, 2, 1]
+    np.testing.assert_allclose(c.score, [0.575, 0.625, 1.0])
+    row = risk_score.precision_recall(score, member, [0.6])[0]
+    assert row.recall.value == pytest.approx(2 / 3)  # 0.6 - 1e-13 and 1
+    assert row.precision.value == pytest.approx(2 * 2 / (2 * 2 + 1 * 3))  # at prior 1 / 2
+
+
+def test_intervals_of_precision_and_recall_by_hand():
+    """70 of 100 called are members; 140 members and 60 others in the sample, prior 0.25."""
+    score = np.repeat([0.9, 0.1], 100)
+    member = np.r_[np.arange(100) < 70, np.arange(100) < 70]
+    row = risk_score.precision_recall(score, member, [0.5], prior=0.25, delta=0.1)[0]
+    called = stats.binomtest(70, 100).proportion_ci(0.9, "exact")
+    found = stats.binomtest(70, 140).proportion_ci(0.9, "exact")
+    np.testing.assert_allclose(row.recall, [0.5, found.low, found.high], rtol=1e-8)
+    weigh = [s * 0.25 / 140 / (s * 0.25 / 140 + (1 - s) * 0.75 / 60) for s in (0.7, *called)]
+    np.testing.assert_allclose(row.precision, weigh, rtol=1e-8)
+    assert row.threshold == 0.5
+
+
+def test_distance_in_closed_form():
+    """Three members: Student's quantile with two degrees of freedom is a root."""
+    score, member = [0.2, 0.5, 0.8, 0.1], [True, True, True, False]
+    for delta, options in ((0.05, {}), (0.3, {"delta": 0.3})):
+        found = risk_score.distance(score, member, 0.3, **options)
+        tail = delta / 2
+        half = (1 - 2 * tail) / np.sqrt(2 * tail * (1 - tail)) * 0.3 / np.sqrt(3)
+        np.testing.assert_allclose(found, [0.2, 0.2 - half, 0.2 + half], rtol=1e-9)
+    assert risk_score.distance([0.2, 0.6], [True, True]).value == pytest.approx(-0.1)
+
+
+def test_defaults_are_the_documented_ones():
+    rng = np.random.default_rng(4)
+    shadow, target = np.exp(3 * rng.normal(size=(2, 60)))
+    labels, member = np.arange(60) % 2, rng.random(60) < 0.5
+    rows = target, labels, shadow, labels, member
+    np.testing.assert_array_equal(
+        privacy_risk_score(*rows), privacy_risk_score(*rows, 0.5, 5, True)
+    )
+    np.testing.assert_allclose(privacy_risk_score(*rows), by_hand(*rows, 0.5, 5, True), rtol=1e-9)
+    score = rng.random(60)
+    options = dict(prior=0.5, bins=10, delta=0.05, n_draws=500)
+    found, named = (
+        risk_score.calibration(score, member, rng=np.random.default_rng(0), **given)
+        for given in ({}, options)
+    )
+    for one, other in zip(found, named):
+        np.testing.assert_array_equal(one, other)
+    rows = risk_score.precision_recall(score, member)
+    assert [row.threshold for row in rows] == [1.0, 0.9, 0.8, 0.7, 0.6, 0.5]
+    assert rows == risk_score.precision_recall(
+        score, member, (1.0, 0.9, 0.8, 0.7, 0.6, 0.5), prior=0.5, delta=0.05
+    )

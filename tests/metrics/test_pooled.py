@@ -215,6 +215,7 @@ def test_the_binomial_interval_does_not_cover():
     assert naive < 0.6 * repetitions
 
 
+@pytest.mark.slow
 def test_the_law_of_lira_scores():
     """What the simulation takes for the truth, against leave-one-out scores of many records."""
     rng = np.random.default_rng(9)

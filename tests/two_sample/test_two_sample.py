@@ -389,3 +389,22 @@ def test_repeated_test_draws_from_the_pool():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_every_repeated_set_is_drawn_without_replacement():
+    class Noted(two_sample.HrMmd):
+        drawn = []
+
+        def test(self, rep_x, raw_x, rep_y, raw_y, **options):
+            self.drawn.append((rep_x[:, 0].tolist(), raw_x[:, 0].tolist(), len(rep_y)))
+            return two_sample.TestResult(0.0, len(self.drawn) / 10)
+
+    pool = np.arange(6.0)[:, None]
+    found = two_sample.repeat_test(
+        Noted(), pool, pool + 10, pool[:6], pool[:6], n_repeats=4, rng=np.random.default_rng(0)
+    )
+    assert found.tolist() == [0.1, 0.2, 0.3, 0.4]
+    for rep, raw, size in Noted.drawn:
+        assert sorted(rep) == pool[:, 0].tolist() and size == 6  # all of them, once
+        assert raw == [number + 10 for number in rep]
+    assert len({tuple(rep) for rep, _, _ in Noted.drawn}) > 1
