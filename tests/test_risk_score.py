@@ -307,6 +307,104 @@ def test_bad_input_is_named():
         risk_score.cumulative([])
 
 
+CURVES = (risk_score.calibration, risk_score.precision_recall, risk_score.distance)
+TWO = [0.2, 0.6, 0.7], [True, True, False]
+
+
+@pytest.mark.parametrize("function", CURVES)
+@pytest.mark.parametrize(
+    ("score", "member", "options", "name"),
+    [
+        ([[0.2, 0.6]], [[True, False]], {}, "score"),
+        ([np.nan, 0.6, 0.1], TWO[1], {}, "score"),
+        ([-0.1, 0.6, 0.1], TWO[1], {}, "score"),
+        (TWO[0], [True, False], {}, "member"),
+        (TWO[0], [True, True, False, False], {}, "member"),
+        (TWO[0], [0.0, 1.0, 2.0], {}, "member"),
+        (TWO[0], [False] * 3, {}, "member"),
+        (*TWO, {"prior": 0}, "prior"),
+        (*TWO, {"prior": 1}, "prior"),
+        (*TWO, {"delta": 0}, "delta"),
+    ],
+)
+def test_each_argument_is_named(function, score, member, options, name):
+    with pytest.raises(ValueError, match=f"^{name}: given"):
+        function(score, member, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"bins": 0}, "bins"),
+        ({"bins": 2.5}, "bins"),
+        ({"n_draws": 0}, "n_draws"),
+        ({"rng": 1}, "rng"),
+    ],
+)
+def test_each_option_of_a_calibration_is_named(options, name):
+    with pytest.raises(ValueError, match=f"^{name}: given"):
+        risk_score.calibration(*TWO, **options)
+
+
+def test_smallest_arguments():
+    """Probabilities of 0 and 1, one bin, one draw."""
+    score, member = [0.0, 1.0, 1.0, 0.0], [False, True, True, False]
+    c = risk_score.calibration(score, member, bins=1, n_draws=1)
+    assert c.count.tolist() == [4] and c.rmse == 0
+    assert risk_score.precision_recall(score, member, [0])[0].precision.value == 0.5
+    assert risk_score.precision_recall(score, member, [1])[0].precision.value == 1
+    assert risk_score.distance(score, member).value == 0.5
+    for thresholds in ([-0.1], [1.1]):
+        with pytest.raises(ValueError, match="^thresholds: given"):
+            risk_score.precision_recall(score, member, thresholds)
+    for wrong in ([[0.1, 0.2]], [np.nan], []):
+        with pytest.raises(ValueError, match="^score: given"):
+            risk_score.cumulative(wrong)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"target_signal": [[1.0, 2.0]]}, "target_signal"),
+        ({"target_signal": [np.inf, 2.0]}, "target_signal"),
+        ({"target_signal": [-1.0, 2.0]}, "target_signal"),
+        ({"target_labels": [0, 0, 0]}, "target_labels"),
+        ({"target_labels": [0, 0.5]}, "target_labels"),
+        ({"shadow_signal": [[1.0] * 4]}, "shadow_signal"),
+        ({"shadow_signal": [1.0, 2.0, np.nan, 3.0]}, "shadow_signal"),
+        ({"shadow_labels": [0, 0, 1]}, "shadow_labels"),
+        ({"shadow_labels": [0, 0, 1, -1]}, "shadow_labels"),
+        ({"shadow_member": [True, False, True]}, "shadow_member"),
+        ({"shadow_member": [0.0, 2.0, 0.0, 1.0]}, "shadow_member"),
+        ({"prior": 1}, "prior"),
+        ({"bins": 0}, "bins"),
+        ({"bins": 1.5}, "bins"),
+    ],
+)
+def test_each_argument_of_the_score_is_named(change, name):
+    good = [1.0, 2.0], [0, 0], np.arange(1.0, 5.0), [0, 0, 1, 1], [True, False, True, False]
+    with pytest.raises(ValueError, match=f"^{name}: given"):
+        privacy_risk_score(**dict(zip(HEADER, good)) | change)
+
+
+def test_a_value_on_an_inner_edge_belongs_to_the_bin_above():
+    shadow, member = [0.0, 5.0, 10.0], [False, True, False]
+    score = privacy_risk_score([4.9, 5.0], [0, 0], shadow, [0] * 3, member, bins=2, log_bins=False)
+    np.testing.assert_allclose(score, [0, 2 / 3])  # 1 of 1 members, 1 of 2 non-members above
+
+
+def test_a_bin_with_as_many_of_either_group_is_not_empty():
+    shadow, member = [0.0, 0.0, 9.0, 9.0, 9.0, 9.0], [True, False] * 3
+    score = privacy_risk_score([0.0, 9.0], [0, 0], shadow, [0] * 6, member, log_bins=False)
+    np.testing.assert_allclose(score, 0.5)
+
+
+def test_signals_of_zero_count_as_the_smallest():
+    shadow, member = [0.0, 1e-10, 1e-12, 1.0], [True, True, False, False]
+    score = privacy_risk_score([0.0, 1e-11, 1.0], [0] * 3, shadow, [0] * 4, member, bins=2)
+    np.testing.assert_allclose(score, [2 / 3, 2 / 3, 0])
+
+
 def exact_noise(scores_and_counts, factor):
     """Of bins with one score each: what (fraction - score) may be, and how often, if each record is
     a member with the chance that its score has in the sample.

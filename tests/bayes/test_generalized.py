@@ -392,8 +392,7 @@ def test_lower_limit_in_closed_form_where_all_four_limits_decide():
     found = bayes.generalized_advantage(
         called, np.ones(30), np.zeros(60), 0.3, 2, 0.08, np.random.default_rng(0)
     )
-    n_in, n_out = (15, 30) if called.threshold() is not None else (10, 20)
-    low = 0.3 * 0.01 ** (1 / n_in) + 0.7 * 0.01 ** (1 / n_out)
+    low = 0.3 * 0.01 ** (1 / 10) + 0.7 * 0.01 ** (1 / 20)  # of the last thirds
     assert found.value == 1 and found.low == pytest.approx(low, rel=1e-9)
 
 

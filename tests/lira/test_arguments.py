@@ -1,0 +1,104 @@
+"""What the likelihood-ratio attack refuses, argument by argument, and what it just takes."""
+
+import numpy as np
+import pytest
+import refusals
+
+from mia_lib import lira
+
+NAN = np.nan
+SIGNALS = np.random.default_rng(0).normal(size=(8, 3))
+MEMBER = np.arange(8)[:, None] % 2 == np.zeros(3, int)
+SIDES = dict(target=SIGNALS[0], shadow=SIGNALS[1:], shadow_member=MEMBER[1:])
+WRONG_SIDES = (
+    {"target": SIGNALS[0, 0]},
+    {"target": [0.1, NAN, 0.2]},
+    {"target": [0.1, 1e101, 0.2]},
+    {"shadow": SIGNALS[0]},
+    {"shadow": SIGNALS[1:, :2]},
+    {"shadow": np.full((7, 3), NAN)},
+    {"shadow": np.full((7, 3), -1e101)},
+    {"shadow": np.full((7, 3), "a")},
+    {"shadow": SIGNALS[:7], "shadow_member": MEMBER[:7]},
+    {"shadow_member": MEMBER},
+    {"shadow_member": np.full((7, 3), 0.5)},
+    {"shadow_member": np.ones((7, 3), bool)},
+    {"shadow_member": np.arange(7)[:, None] < np.full(3, 6)},
+    {"variance": "local"},
+    {"center": "mode"},
+    {"covariance": "full"},
+)
+OWN = dict(signals=SIGNALS[:6], member=MEMBER[:6])
+WRONG_OWN = (
+    {"signals": SIGNALS[0]},
+    {"signals": np.full((6, 3), NAN)},
+    {"signals": np.full((6, 3), 1e101)},
+    {"signals": np.full((6, 3), "a")},
+    {"member": MEMBER},
+    {"member": np.full((6, 3), 0.5)},
+    {"member": np.arange(6)[:, None] < np.full(3, 2)},
+    {"member": np.arange(6)[:, None] < np.full(3, 4)},
+)
+
+
+def each(target, shadow, shadow_member):
+    return lira.online(target, shadow, shadow_member)
+
+
+CASES = [
+    *refusals.of(lira.online, SIDES, *WRONG_SIDES),
+    *refusals.of(lira.online, SIDES, {"shadow_member": np.arange(7)[:, None] < np.ones(3)}),
+    *refusals.of(lira.offline, SIDES, *WRONG_SIDES, {"tail": "two-sided"}),
+    *refusals.of(lira.leave_one_out, OWN, *WRONG_OWN, {"attack": "online"}, {"center": "mode"}),
+    *refusals.of(
+        lira.leave_one_out, OWN | {"attack": lira.offline}, *WRONG_OWN[:-2], *WRONG_OWN[-1:]
+    ),
+    *refusals.of(
+        lira.leave_one_out,
+        OWN | {"attack": each},
+        *WRONG_OWN,
+        ({"attack": lambda *sides: np.zeros(2)}, "attack's scores"),
+        ({"attack": lambda *sides: np.full(3, NAN)}, "attack's scores"),
+    ),
+    *refusals.of(lira.leave_one_out, OWN, {"signals": SIGNALS[[0, 1, 2, 3, 4, 4]]}),
+    *refusals.of(
+        lira.balanced_subset,
+        OWN | {"n_models": 6},
+        {"signals": SIGNALS[0]},
+        {"signals": np.full((6, 3), "a")},
+        {"member": MEMBER},
+        {"member": np.full((6, 3), 0.5)},
+        {"member": np.ones((6, 3), bool)},
+        {"n_models": 1},
+        {"n_models": 0},
+        {"n_models": 3},
+        ({"n_models": 8}, "member"),
+    ),
+    *refusals.of(lira.balanced_subset, OWN | {"n_models": 2}),
+    *refusals.of(
+        lira.separation,
+        dict(signals=SIGNALS[:4], member=MEMBER[:4]),
+        {"signals": SIGNALS[0]},
+        {"signals": np.full((4, 3), NAN)},
+        {"signals": np.full((4, 3), 1e101)},
+        {"member": MEMBER},
+        {"member": np.full((4, 3), 0.5)},
+        {"member": np.arange(4)[:, None] < np.ones(3)},
+        {"member": np.arange(4)[:, None] < np.full(3, 3)},
+    ),
+    *refusals.of(
+        lira.influence,
+        dict(values=SIGNALS[:2], member=MEMBER[:2]),
+        {"values": SIGNALS[0]},
+        {"values": np.full((2, 3), NAN)},
+        {"values": np.full((2, 3), 1e101)},
+        {"member": MEMBER},
+        {"member": np.full((2, 3), 0.5)},
+        {"member": np.ones((2, 3), bool)},
+    ),
+]
+
+
+@pytest.mark.parametrize(("function", "arguments", "name"), CASES)
+def test_arguments(function, arguments, name):
+    refusals.check(function, arguments, name)
