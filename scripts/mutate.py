@@ -282,9 +282,10 @@ def main(argv=None):
     for name, change in changes.items():
         if name not in equivalent:
             print(f"# {found[name]}: {name}\n{as_entry(change)}")
+    counted = result["drawn"] - result["equivalent"]
     print(
-        f"==> {asked.module}: {result['killed']} of {result['drawn'] - result['equivalent']} mutants "
-        f"noticed, {result['score']:.1%} [{result['low']:.1%}, {result['high']:.1%}]; "
+        f"==> {asked.module}: {result['killed']} of {counted} mutants noticed, "
+        f"{result['score']:.1%} [{result['low']:.1%}, {result['high']:.1%}]; "
         f"{result['survived']} survived, {result['timeout']} ran out of time, "
         f"{result['equivalent']} of the drawn are equivalent"
     )
