@@ -236,3 +236,21 @@ def test_most_exposed_by_the_loop_of_its_definition():
         risk = [-2.0 if s == 5.0 else float(query.risk([s])[0]) for s in signal]
         want = sorted(range(4), key=lambda i: (-low[i], -risk[i]))
         assert bayes.most_exposed(query, signal, delta).tolist() == want
+
+
+def test_options_of_every_compared_certificate():
+    """One permutation leaves two p-values, and the prior is everybody's."""
+    x, y = np.random.default_rng(8).random((2, 60))
+    found = bayes.compare_queries(
+        {"one": (x, y), "other": (y, x)},
+        0.2,
+        5,
+        delta=0.1,
+        n_permutations=1,
+        rng=np.random.default_rng(0),
+    )
+    seed = int(np.random.default_rng(0).integers(2**63))
+    for name, pair in (("one", (x, y)), ("other", (y, x))):
+        rng = np.random.default_rng(seed)
+        alone = bayes.certificate(*pair, 0.2, bins=5, delta=0.05, n_permutations=1, rng=rng)
+        assert found[name] == alone and alone.p_value in (0.5, 1) and alone.trivial == 0.6
