@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 
@@ -23,3 +24,15 @@ def check(function, arguments, name):
         return
     with pytest.raises(ValueError, match=f"^{re.escape(name)}: given "):
         function(**arguments)
+
+
+def defaults(function, **options):
+    """One case of `same`: a call without these options, and one with them."""
+    return pytest.param(function, options, id=getattr(function, "__name__", "call"))
+
+
+def same(function, options):
+    """The options are the documented defaults: `function(**options)` draws from a new generator
+    each time, and gives what it gives without them.
+    """
+    np.testing.assert_equal(function(), function(**options))

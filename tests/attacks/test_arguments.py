@@ -261,6 +261,47 @@ CASES = [
 ]
 
 
+def seeded(attack, arguments):
+    return lambda **options: attack(**arguments, rng=np.random.default_rng(5), **options)
+
+
+def merlin(**options):
+    fit = train.Classifier(hidden=(2,), epochs=1, n_classes=2)
+    x, y = np.random.default_rng(6).normal(size=(6, 2)), np.arange(6) % 2
+    state = fit(x, y, np.ones((1, 6), bool), [np.random.default_rng(7)])
+    return attacks.merlin(fit, 0.5, **options)(state, x, y)
+
+
+SMALL = {name: REGRESSION[name] for name in ("signals", "member", "features")}
+DEFAULTS = [
+    refusals.defaults(
+        seeded(attacks.per_class_networks, KNOWN), prior=0.5, hidden=(64,), epochs=100
+    ),
+    refusals.defaults(seeded(attacks.label_network, KNOWN), prior=0.5, hidden=(64,), epochs=100),
+    refusals.defaults(
+        seeded(attacks.gradient_attack, FEATURES), prior=0.5, hidden=(64,), epochs=50
+    ),
+    refusals.defaults(
+        seeded(attacks.quantile_regression, SMALL), level=0.99, hidden=32, steps=500, folds=2
+    ),
+    refusals.defaults(merlin, repeats=100, seed=0),
+    refusals.defaults(lambda **o: attacks.rmia(**LOG_P, **o), gamma=1.0, slope=None),
+    refusals.defaults(lambda **o: attacks.outlier_tail(**SIDES, **o), vulnerable=None),
+    refusals.defaults(lambda **o: attacks.decision_accuracy(MEMBER, MEMBER, **o), delta=0.05),
+    refusals.defaults(
+        lambda **o: attacks.accuracy_difference(MEMBER, MEMBER[1:] + [True], MEMBER, **o),
+        delta=0.05,
+    ),
+    refusals.defaults(lambda **o: attacks.metric_attacks(**KNOWN, **o), per_class=True),
+    refusals.defaults(lambda **o: attacks.log_probabilities([[0.5, 0.5005]], **o), tolerance=1e-3),
+]
+
+
 @pytest.mark.parametrize(("function", "arguments", "name"), CASES)
 def test_arguments(function, arguments, name):
     refusals.check(function, arguments, name)
+
+
+@pytest.mark.parametrize(("function", "options"), DEFAULTS)
+def test_documented_defaults(function, options):
+    refusals.same(function, options)

@@ -250,6 +250,43 @@ CASES = [
 ]
 
 
+def drawn(function):
+    return lambda **options: function(X, Y, rng=np.random.default_rng(0), **options)
+
+
+DEFAULTS = [
+    refusals.defaults(drawn(bayes.split_advantage), prior=0.5, bins=100, delta=0.05),
+    refusals.defaults(drawn(bayes.sign_split_advantage), prior=0.5, bins=100, delta=0.05),
+    refusals.defaults(drawn(bayes.permutation_p_value), prior=0.5, bins=100, n_permutations=999),
+    refusals.defaults(
+        lambda **o: bayes.generalized_advantage(ACCURACY, X, Y, rng=np.random.default_rng(0), **o),
+        prior=0.5,
+        bins=100,
+        delta=0.05,
+    ),
+    refusals.defaults(lambda **o: bayes.threshold_advantage(X, Y, **o), prior=0.5, delta=0.05),
+    refusals.defaults(lambda **o: bayes.heuristic_advantage(ACCURACY, X, Y, **o), prior=0.5),
+    refusals.defaults(lambda **o: bayes.Histogram(X, Y, **o).advantage(), prior=0.5, bins=100),
+    refusals.defaults(lambda **o: bayes.KernelDensity(X, Y, **o).advantage(), prior=0.5),
+    refusals.defaults(lambda **o: HISTOGRAM.risk_interval([0.2], **o), delta=0.05),
+    refusals.defaults(lambda **o: DENSITY.likelihood_box([0.2], **o), delta=0.05),
+    refusals.defaults(lambda **o: DENSITY.advantage(**o), delta=0.05),
+    refusals.defaults(lambda **o: HISTOGRAM.advantage(**o), delta=0.05),
+    refusals.defaults(lambda **o: bayes.membership_privacy(HISTOGRAM, **o), delta=0.05),
+    refusals.defaults(
+        lambda **o: bayes.average_risk_interval(ACCURACY, HISTOGRAM, X, Y, 0.5, **o), delta=0.05
+    ),
+    refusals.defaults(lambda **o: bayes.dp_ceiling(1.0, **o), prior=0.5),
+    refusals.defaults(lambda **o: bayes.dp_advantage_ceiling(1.0, **o), delta=0.0, prior=0.5),
+    refusals.defaults(lambda **o: bayes.dp_epsilon(0.3, **o), delta=0.0, prior=0.5),
+]
+
+
 @pytest.mark.parametrize(("function", "arguments", "name"), CASES)
 def test_arguments(function, arguments, name):
     refusals.check(function, arguments, name)
+
+
+@pytest.mark.parametrize(("function", "options"), DEFAULTS)
+def test_documented_defaults(function, options):
+    refusals.same(function, options)

@@ -98,7 +98,35 @@ CASES = [
     ),
 ]
 
+DEFAULTS = [
+    refusals.defaults(
+        lambda **o: lira.online(**SIDES, **o),
+        variance="per-example",
+        center="mean",
+        covariance="spherical",
+    ),
+    refusals.defaults(
+        lambda **o: lira.offline(**SIDES, **o),
+        variance="per-example",
+        center="mean",
+        covariance="spherical",
+        tail="one-sided",
+    ),
+    refusals.defaults(
+        lambda **o: lira.leave_one_out(**OWN, **o),
+        attack=lira.online,
+        variance="per-example",
+        center="mean",
+        covariance="spherical",
+    ),
+]
+
 
 @pytest.mark.parametrize(("function", "arguments", "name"), CASES)
 def test_arguments(function, arguments, name):
     refusals.check(function, arguments, name)
+
+
+@pytest.mark.parametrize(("function", "options"), DEFAULTS)
+def test_documented_defaults(function, options):
+    refusals.same(function, options)

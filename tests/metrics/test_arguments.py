@@ -12,6 +12,7 @@ GOOD = dict(zip(WEIGHTS, (0, 1, 0, 0, 1, 1, 0, 0, 0, 0)))
 FRACTIONS = dict(tp=1.0, fp=0.0, fn=0.0, tn=0.0)
 CURVE = metrics.roc([0.4, 0.3, 0.2, 0.1], [True, False, True, False])
 MANY = metrics.roc(np.arange(24.0).reshape(4, 6), np.arange(24).reshape(4, 6) % 5 < 2)
+LONG = metrics.roc(np.arange(440.0), np.arange(440) < 2)  # 438 non-members resolve 1 % at 5 %
 RATES = ({"fpr": -0.1}, {"fpr": 1.1}, {"fpr": NAN})
 LEVELS = ({"delta": 0}, {"delta": 1})
 GROUPS = ({"groups": [0]}, {"groups": np.zeros(24)})
@@ -87,6 +88,33 @@ CASES = [
 ]
 
 
+def pooled(method, *arguments):
+    def call(**options):
+        return getattr(MANY, method)(*arguments, rng=np.random.default_rng(0), **options)
+
+    return call
+
+
+DEFAULTS = [
+    refusals.defaults(lambda **o: CURVE.tpr_at(0.5, **o), delta=0.05, groups=None, rng=None),
+    refusals.defaults(lambda **o: CURVE.auc_interval(**o), delta=0.05),
+    refusals.defaults(pooled("tpr_at", 0.5), delta=0.05, groups=None),
+    refusals.defaults(pooled("auc_interval"), delta=0.05, groups=None),
+    refusals.defaults(lambda **o: MANY.smallest_resolvable(**o), delta=0.05, groups=None),
+    refusals.defaults(lambda **o: CURVE.records_needed(1e-4, **o), delta=0.05, groups=None),
+    refusals.defaults(lambda **o: LONG.resolvable(0.01, **o), delta=0.05, groups=None),
+    refusals.defaults(
+        lambda **o: metrics.n_nonmembers_needed(0.01, **o), delta=0.05, purpose="certify"
+    ),
+    refusals.defaults(lambda **o: metrics.n_members_needed(0.2, 0.01, **o), delta=0.05),
+]
+
+
 @pytest.mark.parametrize(("function", "arguments", "name"), CASES)
 def test_arguments(function, arguments, name):
     refusals.check(function, arguments, name)
+
+
+@pytest.mark.parametrize(("function", "options"), DEFAULTS)
+def test_documented_defaults(function, options):
+    refusals.same(function, options)

@@ -252,7 +252,58 @@ CASES = [
 ]
 
 
+def fitted(**options):
+    test = two_sample.HrMmd(rng=np.random.default_rng(0), **options).fit(**ALL_SETS)
+    return test.parameters, test.test(**ALL_SETS)
+
+
+def repeated(**options):
+    test = two_sample.HrMmd(n_steps=0, n_permutations=9, rng=np.random.default_rng(1)).fit(
+        **ALL_SETS
+    )
+    return two_sample.repeat_test(test, X, X, Y, Y, rng=np.random.default_rng(0), **options)
+
+
+def drawn(function, *arguments):
+    return lambda **options: function(*arguments, rng=np.random.default_rng(0), **options)
+
+
+DEFAULTS = [
+    refusals.defaults(
+        fitted,
+        n_steps=100,
+        learning_rate=0.05,
+        epsilon=0.05,
+        regularization=1e-8,
+        n_permutations=499,
+    ),
+    refusals.defaults(repeated, n_repeats=100),
+    refusals.defaults(drawn(two_sample.set_threshold, X[:, 0], 2), fpr=0.01, n_draws=1000),
+    refusals.defaults(drawn(two_sample.median_kernel_test, X, Y), n_permutations=499),
+    refusals.defaults(drawn(two_sample.permutation_test, X @ X.T, 4), n_permutations=499),
+    refusals.defaults(
+        drawn(two_sample.mean_test, X[:, 0], Y[:, 0]), alternative="two-sided", n_permutations=499
+    ),
+    refusals.defaults(
+        lambda **options: curve(shares=[0.5], rng=np.random.default_rng(0), **options),
+        n_repeats=100,
+        n_permutations=499,
+    ),
+    refusals.defaults(
+        lambda **options: two_sample.aggregate(X, np.arange(8) % 2 == 0, Y, **options), clip=0.025
+    ),
+    refusals.defaults(
+        lambda **options: two_sample.t_test(X[:, 0], Y[:, 0], **options), alternative="two-sided"
+    ),
+]
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("function", "arguments", "name"), CASES)
 def test_arguments(function, arguments, name):
     refusals.check(function, arguments, name)
+
+
+@pytest.mark.parametrize(("function", "options"), DEFAULTS)
+def test_documented_defaults(function, options):
+    refusals.same(function, options)
