@@ -130,3 +130,34 @@ def test_arguments(function, arguments, name):
 @pytest.mark.parametrize(("function", "options"), DEFAULTS)
 def test_documented_defaults(function, options):
     refusals.same(function, options)
+
+
+def test_too_few_models_are_told_how_many_are_needed():
+    few = np.arange(6)[:, None] < np.full(3, 2)
+    with pytest.raises(ValueError, match=r"expected .*three models \(two once one is left out\)"):
+        lira.leave_one_out(SIGNALS[:6], few)
+    for function, arguments, words in (
+        (lira.online, (SIGNALS[0], SIGNALS[1:], np.arange(7)[:, None] < np.ones(3)), "two models"),
+        (lira.separation, (SIGNALS[:6], np.arange(6)[:, None] < np.ones(3)), "two models"),
+        (lira.influence, (SIGNALS[:6], np.zeros((6, 3), bool)), "one model"),
+        (lira.balanced_subset, (SIGNALS[:6], few, 6), "3 models"),
+    ):
+        with pytest.raises(
+            ValueError, match=f"^[a-z_]*member: given .*, expected ([a-z ]* )?{words}"
+        ):
+            function(*arguments)
+
+
+def test_signals_and_scores_are_named_on_every_way():
+    far = np.where(MEMBER, SIGNALS, 1e101)
+    for variance in ("per-example", "global"):
+        with pytest.raises(ValueError, match="^signals: given"):
+            lira.leave_one_out(far, MEMBER, variance=variance)
+
+    def attack(*sides):
+        raise AssertionError("it has a form for all targets")
+
+    for wrong in (np.zeros((8, 2)), np.full((8, 3), NAN)):
+        attack.every_target = lambda signals, member, wrong=wrong: wrong
+        with pytest.raises(ValueError, match="^attack's scores: given"):
+            lira.leave_one_out(SIGNALS, MEMBER, attack)
