@@ -113,8 +113,9 @@ class Workplace:
                 mutmut.copy_also_copy_files()
                 mutmut.create_mutants(1)
         if old and old["tests"] != now["tests"]:
-            # Which test touches which function is asked anew, and what survived is tried again.
-            (mutants / "mutmut-stats.json").unlink(missing_ok=True)
+            # What survived is tried again. mutmut asks new tests alone which functions they touch:
+            # an old test that touches more than before is not run for that, so the score can only
+            # be too low.
             old["noticed_before"] = [k for k, v in self.verdicts().items() if v == NOTICED]
             self._forget({NOTICED})
         state = {**now, "noticed_before": old.get("noticed_before", [])}

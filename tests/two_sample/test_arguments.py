@@ -16,6 +16,7 @@ WRONG_BLOCKS = (
     {"k_xx": np.eye(4)[0]},
     {"k_xx": np.full((4, 4), NAN)},
     {"k_xx": np.zeros((4, 3))},
+    {"k_xy": np.zeros(4)},
     {"k_yy": np.full((4, 4), NAN)},
     {"k_yy": np.zeros((4, 3))},
     {"k_xy": np.full((4, 4), NAN)},
@@ -65,6 +66,12 @@ CASES = [
         {"n_frequencies": 0},
         {"n_steps": -1},
         {"learning_rate": 0},
+    ),
+    *refusals.of(
+        two_sample.optimized_kernel_test,
+        dict(x_train=X[:4], y_train=Y[:4], x=X, y=Y, n_steps=0, n_permutations=1),
+        {"y_train": Y[:5]},
+        ({"x_train": X[:3], "y_train": Y[:3]}, "y_train"),
     ),
     *refusals.of(
         two_sample.optimized_kernel_test,

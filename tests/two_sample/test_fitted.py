@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from mia_lib import two_sample
-from mia_lib.two_sample import fitting
+from mia_lib.two_sample import fitting, mmd
 
 X_TRAIN, Y_TRAIN, X, Y = np.random.default_rng(7).normal(size=(4, 9, 2)) * [1, 4] + [3, 0]
 Y_TRAIN, Y = Y_TRAIN + 2, Y + 2
@@ -37,13 +37,13 @@ def hotelling(differences):
     return value, stats.chi2.sf(value, k)
 
 
-def power_criterion(gram, n):
+def power_criterion(gram, n, regularization=1e-8):
     """J: the statistic over the root of its variance where the laws differ, by loops."""
     xx, yy, xy = gram[:n, :n], gram[n:, n:], gram[:n, n:]
     h = xx + yy - xy - xy.T
     statistic = sum(h[i, j] for i in range(n) for j in range(n) if i != j) / (n * (n - 1))
     variance = 4 * ((h.sum(1) ** 2).sum() / n**3 - h.sum() ** 2 / n**4)
-    return statistic / np.sqrt(variance + 1e-8)
+    return statistic / np.sqrt(variance + regularization)
 
 
 def permuted(gram, n_x=9, seed=1):
@@ -133,7 +133,7 @@ def test_deep_features_at_the_start():
         *HALVES, recipe=recipe, n_permutations=99, rng=np.random.default_rng(1)
     )
     assert found.p_value == want.p_value
-    assert found.statistic == pytest.approx(want.statistic, rel=1e-6)
+    assert found.statistic == pytest.approx(want.statistic, rel=1e-10)
 
 
 def test_a_step_of_the_deep_kernel_climbs_its_criterion():
@@ -195,3 +195,49 @@ def test_documented_defaults(test, options):
         test(*HALVES, **choice, rng=np.random.default_rng(5)) for choice in (given, options)
     )
     assert found == named
+
+
+@pytest.mark.parametrize("options", [{}, {"regularization": 0}, {"regularization": 0.5}])
+def test_power_criterion_by_loops(options):
+    gram = np.random.default_rng(4).random((8, 8))
+    gram = gram + gram.T
+    found = mmd.power_criterion(gram[:4, :4], gram[4:, 4:], gram[:4, 4:], **options)
+    assert found == pytest.approx(power_criterion(gram, 4, **options), rel=1e-9)
+
+
+def uphill(value, start):
+    """The sign of the slope of each number."""
+    step = 1e-5 * np.eye(len(start))
+    return np.sign([value(start + e) - value(start - e) for e in step])
+
+
+@pytest.mark.parametrize("kind", ["mean embedding", "characteristic function"])
+def test_a_step_of_fitted_features_climbs_the_statistic(kind):
+    """One place, or frequency, of two numbers, and the width: each moves by the learning rate."""
+    x_train, y_train, x, y = standardised()
+    there, rng = np.concatenate([x_train, y_train]), np.random.default_rng(2)
+    if kind == "mean embedding":
+        test, options, first = two_sample.mean_embedding_test, {"n_locations": 1}, None
+        first = there[rng.choice(18, 1, replace=False)][0]
+    else:
+        test, options = two_sample.characteristic_function_test, {"n_frequencies": 1}
+        first = rng.normal(size=(1, 2))[0]
+
+    def features(records, free):
+        place, h = free[:2], np.exp(free[2])
+        if kind == "mean embedding":
+            return np.exp(-((records - place) ** 2).sum(1) / (2 * h**2))[:, None]
+        angles, window = records @ place / h, np.exp(-((records / h) ** 2).sum(1) / 2)
+        return np.stack([np.sin(angles) * window, np.cos(angles) * window], axis=1)
+
+    def statistic(free):
+        """On the training halves, with the ridge that is used there."""
+        differences = features(x_train, free) - features(y_train, free)
+        mean, k = differences.mean(0), differences.shape[1]
+        covariance = np.cov(differences.T, ddof=1).reshape(k, k) + 1e-5 * np.eye(k)
+        return 9 * mean @ np.linalg.inv(covariance) @ mean
+
+    start = np.append(first, np.log(median(there)))
+    end = start + 0.1 * uphill(statistic, start)
+    found = test(*HALVES, **options, n_steps=1, learning_rate=0.1, rng=np.random.default_rng(2))
+    np.testing.assert_allclose(found, hotelling(features(x, end) - features(y, end)), rtol=1e-5)
