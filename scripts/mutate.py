@@ -42,6 +42,23 @@ SCORES = ROOT / "tests" / "mutation_scores.json"
 NOTICED, OUT_OF_TIME = "killed", "timeout"
 VERSIONS = ("mutmut", "numpy", "scipy", "torch", "pytest", "hypothesis")
 
+# mutmut's stand-in for a function, which chooses the mutant, gets that function's own signature:
+# some of the library asks for it (attacks.Attack.takes).
+MUTMUT = """
+import inspect
+from mutmut.mutation import trampoline
+wrapped = trampoline.wrap_in_trampoline
+def with_signature(*given, **options):
+    def stand_in(function):
+        found = wrapped(*given, **options)(function)
+        found.__signature__ = inspect.signature(function)
+        return found
+    return stand_in
+trampoline.wrap_in_trampoline = with_signature
+from mutmut.__main__ import cli
+cli()
+"""
+
 
 def rooms(library=ROOT / "mia_lib"):
     """Modules and packages of the library by name."""
@@ -175,7 +192,7 @@ class Workplace:
     def run(self, names, jobs):
         """Let mutmut try the mutants, and count what it has decided."""
         environment = os.environ | {"PYTHONPATH": str(ROOT), "MIA_PROGRESS": "off"}
-        command = [sys.executable, "-c", "from mutmut.__main__ import cli; cli()", "run"]
+        command = [sys.executable, "-c", MUTMUT, "run"]
         command += ["--max-children", str(jobs), *names]
         with (
             self.log.open("w") as log,
