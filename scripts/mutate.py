@@ -42,19 +42,21 @@ SCORES = ROOT / "tests" / "mutation_scores.json"
 NOTICED, OUT_OF_TIME = "killed", "timeout"
 VERSIONS = ("mutmut", "numpy", "scipy", "torch", "pytest", "hypothesis")
 
-# mutmut's stand-in for a function, which chooses the mutant, gets that function's own signature:
-# some of the library asks for it (attacks.Attack.takes).
+# Some of the library asks a function for its signature (attacks.Attack.takes): mutmut's stand-in for
+# a function, which chooses the mutant, answers with that of the function.
 MUTMUT = """
 import inspect
 from mutmut.mutation import trampoline
-wrapped = trampoline.wrap_in_trampoline
-def with_signature(*given, **options):
-    def stand_in(function):
-        found = wrapped(*given, **options)(function)
-        found.__signature__ = inspect.signature(function)
+signature, stand_in, functions = inspect.signature, trampoline.wrap_in_trampoline, {}
+def remembered(*given, **options):
+    def decorate(function):
+        found = stand_in(*given, **options)(function)
+        functions[id(found)] = found, function
         return found
-    return stand_in
-trampoline.wrap_in_trampoline = with_signature
+    return decorate
+def signature_of_function(function, **options):
+    return signature(functions.get(id(function), (None, function))[1], **options)
+trampoline.wrap_in_trampoline, inspect.signature = remembered, signature_of_function
 from mutmut.__main__ import cli
 cli()
 """
