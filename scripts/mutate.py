@@ -42,8 +42,8 @@ SCORES = ROOT / "tests" / "mutation_scores.json"
 NOTICED, OUT_OF_TIME = "killed", "timeout"
 VERSIONS = ("mutmut", "numpy", "scipy", "torch", "pytest", "hypothesis")
 
-# Some of the library asks a function for its signature (attacks.Attack.takes): mutmut's stand-in for
-# a function, which chooses the mutant, answers with that of the function.
+# Some of the library asks a function for its signature (attacks.Attack.takes): mutmut's stand-in
+# for a function, which chooses the mutant, answers with that of the function.
 MUTMUT = """
 import inspect
 from mutmut.mutation import trampoline

@@ -327,3 +327,17 @@ def test_carried_by_counts_examples_and_models():
             counts.append(sum(sizes) ** 2 / sum(k * k for k in sizes))
         want = counts[0] * len(order) / len(called) * fpr, counts[1]
         np.testing.assert_allclose(curve.carried_by(fpr), want, rtol=1e-9)
+
+
+def test_a_pooled_area_is_the_bootstraps_at_the_level_that_was_asked_for():
+    """Weighted pair counts of resampled examples, by loops, from the same generator."""
+    scores, member = made(4, 12, 6)
+    rng, areas = np.random.default_rng(1), []
+    for columns in rng.integers(12, size=(1000, 12)):
+        drawn, inside = scores[:, columns], member[:, columns]
+        won = drawn[inside][:, None] - drawn[~inside]
+        areas.append(((won > 0) + (won == 0) / 2).mean())
+    for delta in (0.05, 0.4):
+        found = roc(scores, member).auc_interval(delta, rng=np.random.default_rng(1))
+        want = np.quantile(areas, [delta / 2, 1 - delta / 2])
+        np.testing.assert_allclose(found[1:], want, rtol=1e-9)
