@@ -252,18 +252,13 @@ def score(verdicts, equivalent):
 
 
 def commit():
-    """The commit, and whether anything was changed since."""
-    words = [
-        "git",
-        "-C",
-        str(ROOT),
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=40",
-        "--exclude=*",
+    """The commit, and "-dirty" where library or tests were changed since."""
+    paths = ["mia_lib", "tests", f":(exclude){SCORES.relative_to(ROOT)}"]
+    found = [
+        subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True)
+        for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--", *paths])
     ]
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    return found[0].stdout.strip() + ("-dirty" if found[1].stdout.strip() else "")
 
 
 def main(argv=None):

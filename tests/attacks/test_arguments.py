@@ -5,6 +5,7 @@ import pytest
 import refusals
 
 from mia_lib import attacks, train
+from mia_lib.attacks import forms
 
 NAN, INF = np.nan, np.inf
 SIGNAL, LABELS, MEMBER = [0.1, 0.2, 0.3, 0.4], [0, 0, 1, 1], [True, False, True, False]
@@ -114,6 +115,22 @@ CASES = [
         {"shadow_member": np.full((8, 3), 0.5)},
     ),
     *refusals.of(
+        attacks.class_calibrated,
+        SIDES
+        | {"labels": [0, 1, 0], "shadow": np.arange(12.0).reshape(3, 4), "shadow_labels": LABELS}
+        | {"shadow_member": [MEMBER] * 3},
+        {"target": np.zeros((3, 1))},
+        {"target": [0.5, NAN, 0.2]},
+        {"labels": [0, 1]},
+        {"labels": [0, 1, -1]},
+        {"shadow": np.arange(4.0)},
+        {"shadow": np.full((3, 4), NAN)},
+        {"shadow_labels": [0, 1]},
+        {"shadow_labels": [0, 0, 1, 0.5]},
+        {"shadow_member": [MEMBER]},
+        {"shadow_member": np.full((3, 4), 0.5)},
+    ),
+    *refusals.of(
         attacks.neighbours,
         {"features": np.eye(2), "radius": 2},
         {"features": [1.0, 2.0]},
@@ -154,6 +171,7 @@ CASES = [
         attacks.log_probabilities,
         {"probabilities": [[0.5, 0.5005]], "tolerance": 1e-3},
         {"probabilities": [[0.5, NAN]]},
+        {"probabilities": [[0.5, 0.51]], "tolerance": 0.001},
         {"probabilities": [[0.5, 0.502]]},
         {"probabilities": [[-0.1, 1.1]]},
         {"probabilities": [[1.0]]},
@@ -305,3 +323,21 @@ def test_arguments(function, arguments, name):
 @pytest.mark.parametrize(("function", "options"), DEFAULTS)
 def test_documented_defaults(function, options):
     refusals.same(function, options)
+
+
+def test_a_wider_tolerance_of_probabilities():
+    np.testing.assert_allclose(
+        attacks.log_probabilities([[0.5, 0.55]], tolerance=0.1), np.log([[0.5, 0.55]])
+    )
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (2, 4, 3), (3, 3, 3)])
+def test_outputs_of_probability_zero_become_finite(shape):
+    logits = np.random.default_rng(8).normal(size=shape)
+    logits[..., 1, 2] = -INF
+    found = forms.outputs(logits, None)
+    for place in np.ndindex(shape[:-1]):
+        row = logits[place]
+        floor = np.log(np.exp(row).sum()) + np.log(1e-45)
+        want = [floor if np.isneginf(value) else value for value in row]
+        np.testing.assert_allclose(found[place], want, rtol=1e-9)

@@ -117,3 +117,17 @@ def test_what_a_record_has_does_not_move_its_own_prediction(folds, hidden):
         after = predicted(moved)
         np.testing.assert_allclose(after[:, i], before[:, i], rtol=0, atol=1e-9)
         assert (np.abs(after - before).max(axis=1) > 0.1).all()
+
+
+def test_unit_and_origin_of_the_signal_do_not_matter_and_constant_features_do_not_either():
+    rng = np.random.default_rng(3)
+    signals, member = rng.normal(size=(2, 40)), rng.random((2, 40)) < 0.4
+    features = np.append(rng.normal(size=(40, 2)), np.ones((40, 1)), axis=1)
+
+    def scores(values):
+        options = dict(level=0.8, hidden=3, steps=40, rng=np.random.default_rng(0))
+        return attacks.quantile_regression(values, member, features, **options)
+
+    found = scores(signals)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(scores(7 * signals + 100) / 7, found, atol=1e-3)
