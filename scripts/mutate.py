@@ -11,7 +11,8 @@ and is left out of the score. A mutant whose tests ran out of time does not coun
 
 A run that was broken off goes on in _build/mutate/MODULE. After a change of the tests alone, what
 was noticed stays noticed and the rest is tried again; --fresh tries all of it. After a change of
-the library everything is tried again. --record enters the score in tests/mutation_scores.json.
+the library everything is tried again. --record enters the score in tests/mutation_scores.json,
+by module and seed.
 """
 
 import argparse
@@ -306,9 +307,8 @@ def main(argv=None):
     )
     if asked.record:
         table = json.loads(SCORES.read_text()) if SCORES.is_file() else {}
-        table[asked.module] = result | {
+        table.setdefault(asked.module, {})[str(asked.seed)] = result | {
             "mutants": len(everything),
-            "seed": asked.seed,
             "noticed_before_the_tests_changed": len(before & found.keys()),
             "seconds": round(time.monotonic() - start, 1),
             "date": datetime.date.today().isoformat(),
@@ -317,7 +317,7 @@ def main(argv=None):
             "python": platform.python_version(),
             "versions": {name: importlib.metadata.version(name) for name in VERSIONS},
         }
-        disk.write_json(SCORES, dict(sorted(table.items())))
+        disk.write_json(SCORES, table, sort_keys=True)
         print(f"==> wrote {SCORES.relative_to(ROOT)}")
 
 
