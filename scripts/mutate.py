@@ -101,10 +101,11 @@ class Workplace:
         were changed.
         """
         tests = ROOT / self.tests
-        files = [tests] if tests.is_file() else tests.rglob("*.py")
+        files = {tests} if tests.is_file() else set(tests.rglob("*.py"))
+        helpers = {path for path in ROOT.glob("tests/*.py") if not path.name.startswith("test_")}
         now = {
             "library": digest([*(ROOT / "mia_lib").rglob("*.py"), ROOT / "pyproject.toml"]),
-            "tests": digest([*files, *ROOT.glob("tests/*.py"), ROOT / "conftest.py"]),
+            "tests": digest(files | helpers | {ROOT / "conftest.py"}),
         }
         old = json.loads(self.state_file.read_text()) if self.state_file.is_file() else {}
         if fresh or old.get("library") != now["library"]:

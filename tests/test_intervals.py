@@ -85,6 +85,7 @@ def test_clopper_pearson_broadcasts():
         (6, 5, 0.05, "successes"),
         (1.5, 5, 0.05, "successes"),
         (1, 5.5, 0.05, "trials"),
+        (1, float("nan"), 0.05, "trials"),
         (float("nan"), 5, 0.05, "successes"),
         ([1, 2], [5, 6, 7], 0.05, "successes"),
         (1, 5, 0.0, "delta"),
@@ -124,7 +125,8 @@ def test_bootstrap_weights_are_whole_draws_and_blocks_do_not_matter():
 
     intervals.bootstrap(statistic, 7, n_resamples=10, rng=np.random.default_rng(0), block=3)
     assert [len(w) for w in seen] == [1, 3, 3, 3, 1]
-    assert all((w.sum(axis=1) == 7).all() for w in seen)
+    assert all((w.sum(axis=1) == 7).all() and w.dtype == np.int64 for w in seen)
+    assert (seen[0] == 1).all()
     one = intervals.bootstrap(weighted_mean(np.arange(7)), 7, rng=np.random.default_rng(0), block=1)
     many = intervals.bootstrap(
         weighted_mean(np.arange(7)), 7, rng=np.random.default_rng(0), block=1000
