@@ -4,7 +4,8 @@ import pytest
 from notebook_runs import begin
 
 ON_ARRAYS = (
-    "audit bayes defenses exposed hr_mmd lira lira_ablations lira_dp risk_scores two_sample_levels"
+    "attack_settings audit bayes defenses exposed hr_mmd lira lira_ablations lira_dp risk_scores"
+    " two_sample_levels"
 ).split()
 
 
