@@ -6,7 +6,7 @@ PYTEST = $(PYTHON) -m pytest -rs --durations=10 $(PYTEST_FLAGS)
 # One thread per process: two torch threads on a busy machine are many times slower than one.
 export OMP_NUM_THREADS = 1
 
-.PHONY: help setup book html execute lab test portable reseed bench data run stale clean
+.PHONY: help setup book html execute lab test portable reseed bench costs data run stale clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -57,6 +57,9 @@ reseed: setup  ## train with 20 other seeds, record how far every assertion is f
 
 bench: setup  ## measure the speed, print a table per bench (fails nothing)
 	@for bench in tests/bench/*.py; do echo "==> $$bench"; $(PYTHON) $$bench || exit 1; done
+
+costs: setup  ## measure time, memory and disk of chapters and notebooks for the page of records (half an hour on an idle machine)
+	@$(PYTHON) scripts/costs.py $(NOTEBOOKS)
 
 data: setup  ## fetch and verify a data set: make data NAME=mnist; without NAME list them
 	@$(PYTHON) -m mia_lib.data $(or $(NAME),--list)

@@ -209,3 +209,17 @@ def generator(rng, name="rng"):
     if not isinstance(rng, np.random.Generator):
         fail(name, type(rng).__name__, "a numpy.random.Generator or None")
     return rng
+
+
+def no_class_lacks(name, lacking):
+    """Fail where classes lack members or non-members, naming the first five of them.
+
+    Examples
+    --------
+    >>> no_class_lacks("member", np.array([], int))
+    """
+    if len(lacking):
+        names = ", ".join(map(str, lacking[:5])) + (", ..." if len(lacking) > 5 else "")
+        fail(
+            name, f"only members or only non-members in class {names}", "both groups in every class"
+        )

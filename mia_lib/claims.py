@@ -25,7 +25,7 @@ import pandas as pd
 
 from mia_lib import checks, compare, results
 from mia_lib.intervals import Estimate
-from mia_lib.results.record import SCALES
+from mia_lib.results.schema import SCALES
 
 FILE = Path(__file__).parents[1] / "book" / "claims.yaml"  # of a clone
 NOT_MEASURED = "not measured"

@@ -10,6 +10,8 @@ from scipy import special, stats
 
 from mia_lib import checks
 
+N_RESAMPLES = 1000  # of a bootstrap
+
 
 class Estimate(NamedTuple):
     """A figure and the two ends of its interval.
@@ -203,7 +205,7 @@ def clopper_pearson(successes, trials, delta=0.05):
     )
 
 
-def bootstrap(statistic, n_groups, delta=0.05, *, n_resamples=1000, rng=None, block=100):
+def bootstrap(statistic, n_groups, delta=0.05, *, n_resamples=N_RESAMPLES, rng=None, block=100):
     """Percentile bootstrap interval that draws whole groups with replacement.
 
     Parameters

@@ -17,6 +17,7 @@ from mia_lib import checks
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)))
+MARKERS = "os^vDPX*<>h"
 MEMBER, NONMEMBER, REFERENCE = COLORS[0], COLORS[1], "#666666"
 N_POINTS = 1000  # places at which a curve is drawn, however many thresholds it has
 
@@ -244,6 +245,98 @@ def gaussian_pair(
     _label_density(ax, signal, unit)
     ax.legend()
     return ax
+
+
+def rates(x, named, ax=None, *, level=None, log=False):
+    """Rates against what they depend on: one line for each name, told apart by marker as well.
+
+    Parameters
+    ----------
+    x : sequence of float
+    named : dict of str to sequence of float
+        Rates in [0, 1] at the places x, at most eleven names. Without a name or a place no line is
+        drawn.
+    ax : matplotlib axes, optional
+        None makes a new one.
+    level : float, optional
+        Where a dotted line stands, such as the level of a test.
+    log : bool
+        Whether x is logarithmic.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    ValueError
+        More names than markers, rates that are not one for each x.
+
+    Notes
+    -----
+    Run in notebooks/hr_mmd.ipynb.
+
+    Examples
+    --------
+    >>> rates([10, 100], {"loss": [0.1, 0.9]}, level=0.05).get_ylim()
+    (-0.02, 1.02)
+    """
+    if len(named) > len(MARKERS):
+        checks.fail("named", f"{len(named)} names", f"at most {len(MARKERS)}")
+    ax = _axes(ax)
+    for marker, (name, values) in zip(MARKERS, named.items()):
+        values = checks.real_array(name, values, shape=(len(x),)) if len(x) else []
+        ax.plot(x, values, marker=marker, label=name, alpha=0.8)
+    if level is not None:
+        ax.axhline(level, color="grey", linestyle=":")
+    ax.set(ylim=(-0.02, 1.02), xscale="log" if log else "linear")
+    if named and len(x):
+        ax.legend(fontsize=8)
+    return ax
+
+
+def pictures(rows, *, size=0.8):
+    """Small pictures, a row for each group, with the group's name at its left.
+
+    Parameters
+    ----------
+    rows : dict of str to (k, height, width) or (k, height, width, 3) array
+        As many pictures in each row, in [0, 1]; without colours 0 is white.
+    size : float
+        Inches, of a picture's side.
+
+    Returns
+    -------
+    (rows, k) array of matplotlib axes
+
+    Raises
+    ------
+    ValueError
+        No row, rows of different lengths.
+
+    Notes
+    -----
+    Taught in book/generative.ipynb.
+
+    Examples
+    --------
+    >>> pictures({"members": np.zeros((3, 8, 8)), "made": np.ones((3, 8, 8))}).shape
+    (2, 3)
+    """
+    lengths = {len(images) for images in rows.values()}
+    if len(lengths) != 1 or lengths == {0}:
+        checks.fail("rows", f"rows of {sorted(lengths)} pictures", "as many pictures in each row")
+    (count,) = lengths
+    figsize = (size * count, 1.12 * size * len(rows))
+    axes = plt.subplots(len(rows), count, figsize=figsize, squeeze=False)[1]
+    for line, (name, images) in zip(axes, rows.items()):
+        for ax, image in zip(line, images):
+            ax.imshow(image, cmap=None if np.ndim(image) == 3 else "gray_r", vmin=0, vmax=1)
+            ax.set(xticks=[], yticks=[])
+            ax.grid(False)
+            ax.spines[:].set_visible(False)
+        line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=8)
+    return axes
 
 
 def _axes(ax):

@@ -2,7 +2,8 @@
 
     python scripts/book.py book                     execute what changed, then build the site
     python scripts/book.py html                     build the site from the stored outputs
-    python scripts/book.py execute [NOTEBOOK ...]   execute (all) and store the outputs in place
+    python scripts/book.py execute [NOTEBOOK ...]   execute (all) and store the outputs in place,
+                                                    with alt texts of the pictures of records
 
 A notebook is executed again when its code, the library, a result record, a parameter file, a
 paper's numbers, the requirements or the Python version changed since its last execution; the page
@@ -12,6 +13,7 @@ that is made lies under _build: executed (notebooks with the key they were execu
 """
 
 import argparse
+import ast
 import asyncio
 import copy
 import hashlib
@@ -29,6 +31,10 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from mia_lib import disk  # noqa: E402  (the folder of scripts is not a package)
+
 BUILD = ROOT / "_build"
 AT_ONCE = 2
 CELL_TIMEOUT = 600  # seconds
@@ -106,6 +112,25 @@ def clean(notebook):
     return notebook
 
 
+def described(notebook):
+    """Give each picture of records (`results.picture`) the alt text that fits what it shows now."""
+    for cell in notebook.cells:
+        if cell.cell_type != "code" or "results.picture(" not in cell.source:
+            continue
+        from mia_lib import results  # it takes seconds, and most pages have no such picture
+
+        (call,) = (
+            node
+            for node in ast.walk(ast.parse(cell.source))
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "results.picture"
+        )
+        given = [ast.literal_eval(value) for value in call.args]
+        named = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
+        image = cell.metadata.setdefault("mystnb", {}).setdefault("image", {})
+        image["alt"] = results.picture_alt(*given, **{"folder": ROOT / "notebooks/results"} | named)
+    return notebook
+
+
 def with_outputs_of(notebook, executed):
     """The notebook's own text with the outputs of an execution of the same code."""
     pairs = zip(
@@ -180,10 +205,8 @@ def kernel_environment():
 
 
 def write(path, notebook):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    nbformat.write(notebook, part)
-    part.replace(path)
+    text = nbformat.writes(notebook).rstrip("\n") + "\n"
+    disk.write(path, lambda stream: stream.write(text.encode()))
 
 
 def pages_and_keys():
@@ -290,7 +313,7 @@ def store(names):
     keys = pages_and_keys()[1]
 
     def keep(path, notebook):
-        write(ROOT / path, notebook)
+        write(ROOT / path, described(notebook))
         remember(path, notebook, keys[path])
 
     kernel_environment()

@@ -1,5 +1,5 @@
-"""Measure what executing each chapter and notebook costs: `python scripts/costs.py [NOTEBOOK ...]`,
-default all.
+"""Measure what executing each chapter and notebook costs: `make costs`, or `python scripts/costs.py
+[NOTEBOOK ...]`, default all.
 
 Writes time, processor time, memory and disk to book/costs.json, which book/records.ipynb shows.
 Entries of notebooks that are not named stay as they are. One notebook at a time, on one thread, at
@@ -49,7 +49,7 @@ def measure(notebook):
         for folder in folders.values():
             folder.mkdir()
         environment = os.environ | {name: str(folder) for name, folder in folders.items()}
-        environment |= {"OMP_NUM_THREADS": "1", "MIA_PROGRESS": "off"}
+        environment |= {"OMP_NUM_THREADS": "1", "MIA_PROGRESS": "off", "PYTHONPATH": str(ROOT)}
         largest, done = 0, threading.Event()
 
         def watch():

@@ -3,20 +3,24 @@ scale, trained again with other seeds.
 
     python scripts/reseed.py [--shifts 20] [NOTEBOOK ...]     run what is missing, write the table
     python scripts/reseed.py --table                          write the table alone
+    python scripts/reseed.py --store FOLDER ...               keep the runs there, not in _build
 
 MIA_RESEED, from 1 to the number of shifts, moves the seeds of training and leaves data and splits
 as they are. In the executed copies a failing assertion is noted and the notebook goes on. Outputs
 are not compared. A run that is broken off goes on where it was: each notebook under each shift is
-one file of _build/reseed, which counts as long as notebook, library, records and processor stay
-what they were. The table, notebooks/results/reseed.json, holds for each notebook which shifts
-were run, passed and failed, and for each comparison that moves with the seeds the mean and standard
-deviation of its value, and how many standard deviations lie between it and its limit.
+one file of _build/reseed, which counts as long as the notebook's cells, the functions of the
+library that they can reach stay what they were; each names its processor. The table,
+notebooks/results/reseed.json, holds for each notebook which shifts were run, passed and failed, and
+for each comparison that moves with the seeds the mean and standard deviation of its value, and how
+many standard deviations lie between it and its limit. A notebook keeps the entry of earlier code
+until today's has been run under as many shifts; the entry says so then.
 
 A cell that compares two trainings from one and the same generator, one by hand and one by the
 library, is tagged `same-seed` and runs without a shift.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import sys
@@ -28,15 +32,21 @@ import assertions
 import nbformat
 import numpy as np
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 import book
+
+sys.path.insert(0, str(book.ROOT))
+
+from mia_lib import machine  # noqa: E402
+from mia_lib.results.code import hash_code  # noqa: E402  (this tree's)
 
 ROOT = book.ROOT
 RUNS = book.BUILD / "reseed"
 TABLE = ROOT / "notebooks/results/reseed.json"
 SHIFTS = 20
 CELL_TIMEOUT = 3600  # seconds
+TODAYS, CHANGED = "as of today's code", "code since changed"
 ENOUGH = 3  # standard deviations between the mean and the limit
 START = """import sys as __sys__
 __sys__.path.append({scripts!r})
@@ -62,7 +72,10 @@ def prepared(notebook, log):
 
 
 def execute(path, shift):
-    """One notebook under one shift, from an empty store; what its assertions said."""
+    """One notebook under one shift, from an empty store; what its assertions said.
+
+    A kernel that dies, killed or out of memory, ends the whole run: it says nothing of a claim.
+    """
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         log = Path(scratch, "assertions.json")
@@ -84,7 +97,7 @@ def execute(path, shift):
         error = None
         try:
             client.execute(env=environment)
-        except (CellExecutionError, CellTimeoutError, DeadKernelError) as raised:
+        except (CellExecutionError, CellTimeoutError) as raised:
             name, value = getattr(raised, "ename", None), getattr(raised, "evalue", "")
             error = f"{name or type(raised).__name__}: {value}".strip()[:300]
         noted = json.loads(log.read_text(encoding="utf-8")) if log.is_file() else {}
@@ -97,18 +110,24 @@ def execute(path, shift):
     }
 
 
-def key_of(path, shared):
-    """What a run counts for: the notebook's code, everything shared, and the processor."""
-    return book.execution_key(nbformat.read(path, as_version=4), shared)
+def key_of(path):
+    """What a run counts for: the code that the notebook's cells can reach, with the values of its
+    parameters and its tags, which that hash leaves out.
+    """
+    cells = nbformat.read(path, as_version=4).cells
+    tags = [cell.metadata.get("tags", []) for cell in cells if cell.cell_type == "code"]
+    values = [cell.source for cell in cells if "parameters" in cell.metadata.get("tags", [])]
+    text = json.dumps([hash_code(path), tags, values])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def run_file(path, shift):
-    return RUNS / f"{path.parent.name}-{path.stem}--{shift:02d}.json"
+def run_file(runs, path, shift):
+    return runs / f"{path.parent.name}-{path.stem}--{shift:02d}.json"
 
 
-def stored(path, shift, key):
+def stored(runs, path, shift, key):
     """The run of a notebook under a shift, if it was made with what is here now."""
-    file = run_file(path, shift)
+    file = run_file(runs, path, shift)
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -147,6 +166,7 @@ def summary(runs):
         "assertions": max((run["assertions"] for run in runs.values()), default=0),
         "compared": compared,
         "too close": close,
+        "machines": sorted({run["machine"] for run in runs.values()}),
         "seconds": round(sum(run["seconds"] for run in runs.values()), 1),
     }
 
@@ -175,15 +195,36 @@ def _short(value):
     return float(f"{value:.4g}") if np.isfinite(value) else None
 
 
-def table(paths, shifts, keys, instructions):
-    """Everything that has been run so far, as the table that is stored."""
+def table(store, paths, shifts, keys, before):
+    """Everything that has been run so far, as the table that is stored.
+
+    Parameters
+    ----------
+    store : path
+        The folder of the runs.
+    paths : list of path
+        The notebooks.
+    shifts : int
+    keys : dict of path to str
+        What a run of each counts for today.
+    before : dict
+        The entries of the table as it was, {} if there was none.
+
+    Returns
+    -------
+    dict
+    """
     found = {}
     for path in paths:
-        runs = {s: stored(path, s, keys[path]) for s in range(1, shifts + 1)}
+        name = path.relative_to(path.parent.parent).as_posix()
+        runs = {s: stored(store, path, s, keys[path]) for s in range(1, shifts + 1)}
         runs = {shift: run for shift, run in runs.items() if run is not None}
-        if runs:
-            found[path.relative_to(path.parent.parent).as_posix()] = summary(runs)
-    return {"shifts": shifts, "machine": instructions, "notebooks": found}
+        old = before.get(name)
+        if runs and len(runs) >= (old["runs"] if old else 0):
+            found[name] = {"code": TODAYS, "key": keys[path]} | summary(runs)
+        elif old is not None:
+            found[name] = old | {"code": TODAYS if old["key"] == keys[path] else CHANGED}
+    return {"shifts": shifts, "notebooks": found}
 
 
 def main(argv=None):
@@ -194,34 +235,33 @@ def main(argv=None):
     parser.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="default: all of them")
     parser.add_argument("--shifts", type=int, default=SHIFTS, help=f"default {SHIFTS}")
     parser.add_argument("--table", action="store_true", help="run nothing")
+    parser.add_argument("--store", type=Path, help="folder of the runs, default _build/reseed")
     given = parser.parse_args(argv)
     if given.shifts < 1:
         parser.error(f"--shifts: given {given.shifts}, expected at least 1")
-    from mia_lib import machine
-
     everything = [ROOT / path for path in book.notebooks()]
     chosen = [Path(name).resolve() for name in given.notebooks] or everything
     missing = [str(path) for path in chosen if not path.is_file()]
     if missing:
         parser.error(f"NOTEBOOK: given {', '.join(missing)}, expected a notebook")
-    inputs = [path for path in book.shared_inputs() if path != TABLE]
-    instructions = machine.instructions()
-    shared = json.dumps([book.fingerprint(inputs), instructions])
+    store = given.store or RUNS
+    here = ", ".join(machine.instructions().values())
     paths = sorted({*everything, *chosen})
-    keys = {path: key_of(path, shared) for path in paths}
+    keys = {path: key_of(path) for path in paths}
     for shift in () if given.table else range(1, given.shifts + 1):
         for path in chosen:
-            run = stored(path, shift, keys[path])
+            run = stored(store, path, shift, keys[path])
             if run is None:
-                run = execute(path, shift) | {"key": keys[path]}
-                file = run_file(path, shift)
+                run = execute(path, shift) | {"key": keys[path], "machine": here}
+                file = run_file(store, path, shift)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 part = file.with_suffix(".part")
                 part.write_text(json.dumps(run), encoding="utf-8")
                 part.replace(file)
                 said = "; ".join(run["failed"] + ([run["error"]] if run["error"] else []))
                 print(f"    shift {shift:2d}  {path.name}: {said or 'passed'}", flush=True)
-    whole = table(paths, given.shifts, keys, instructions)
+    before = json.loads(TABLE.read_text(encoding="utf-8"))["notebooks"] if TABLE.is_file() else {}
+    whole = table(store, paths, given.shifts, keys, before)
     TABLE.parent.mkdir(parents=True, exist_ok=True)
     TABLE.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, one in whole["notebooks"].items():

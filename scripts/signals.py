@@ -15,7 +15,6 @@ them is another set of models. A long run goes on from a checkout of the commit 
 
 import argparse
 import datetime
-import io
 import json
 import os
 import platform
@@ -28,7 +27,7 @@ import numpy as np
 import pooch
 import torch
 
-from mia_lib import data, shadow, signals, train
+from mia_lib import data, disk, shadow, signals, train
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED = 20_261_122
@@ -121,12 +120,7 @@ def block_file(folder, name, block):
 
 def write(path, **arrays):
     """One compressed file, whole or absent."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    memory = io.BytesIO()
-    np.savez_compressed(memory, **arrays)
-    aside = path.with_suffix(".part")
-    aside.write_bytes(memory.getvalue())
-    os.replace(aside, path)
+    disk.write(path, lambda stream: np.savez_compressed(stream, **arrays))
 
 
 def said(store, name, y):

@@ -192,3 +192,39 @@ def test_refuses(call, name):
     with pytest.raises(ValueError, match=f"^{name}: given .*, expected "):
         call()
     assert plt.get_fignums() == [] or name in ("bins", "target", "truth")
+
+
+def test_rates_have_a_line_and_a_marker_each():
+    ax = plots.rates([1, 10], {"loss": [0.2, 0.9], "raw": [0.0, 0.1]}, level=0.05, log=True)
+    loss, raw, level = ax.get_lines()
+    assert labels(ax) == ["loss", "raw"] and ax.get_xscale() == "log"
+    assert list(loss.get_ydata()) == [0.2, 0.9] and list(raw.get_ydata()) == [0.0, 0.1]
+    assert loss.get_marker() != raw.get_marker() and set(level.get_ydata()) == {0.05}
+    for empty in ({}, {"loss": []}):
+        assert plots.rates([], empty).get_legend() is None
+
+
+def test_rates_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="loss"):
+        plots.rates([1, 10], {"loss": [0.2]})
+    with pytest.raises(ValueError, match="named: given 12 names, expected at most 11"):
+        plots.rates([1], {str(i): [0.5] for i in range(12)})
+
+
+def test_pictures_stand_in_named_rows_grey_or_in_colour():
+    grey, colour = np.random.default_rng(0).random((4, 5, 6)), np.zeros((4, 5, 6, 3))
+    axes = plots.pictures({"members": grey, "made": colour}, size=0.5)
+    assert axes.shape == (2, 4) and [row[0].get_ylabel() for row in axes] == ["members", "made"]
+    assert np.array_equal(axes[0, 3].images[0].get_array(), grey[3])
+    assert axes[0, 0].images[0].get_cmap().name == "gray_r"
+    assert axes[1, 0].images[0].get_array().shape == (5, 6, 3)
+    assert axes[0, 0].images[0].get_clim() == (0, 1)
+    assert axes[0, 0].figure.get_size_inches()[0] == 2.0
+
+
+@pytest.mark.parametrize(
+    "rows", [{}, {"a": []}, {"a": np.zeros((2, 3, 3)), "b": np.zeros((1, 3, 3))}]
+)
+def test_pictures_need_rows_of_one_length(rows):
+    with pytest.raises(ValueError, match="^rows: given rows of "):
+        plots.pictures(rows)

@@ -37,7 +37,7 @@ def quantiles():
     rng = np.random.default_rng(4)
     signal, member = rng.normal(size=(2, 40)), np.arange(40)[None] % 2 == np.arange(2)[:, None]
     return attacks.quantile_regression(
-        signal, member, rng.random((40, 2)), level=0.5, steps=100, rng=rng
+        signal, member, rng.random((40, 2)), level=0.5, n_steps=100, rng=rng
     )
 
 

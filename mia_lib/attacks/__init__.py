@@ -8,7 +8,8 @@ from mia_lib.attacks.calibrated import (
     midpoint,
     reference_quantile,
 )
-from mia_lib.attacks.catalogue import CATALOGUE, Attack, named
+from mia_lib.attacks.catalogue import CATALOGUE, named
+from mia_lib.attacks.entry import Attack
 from mia_lib.attacks.gradient import gradient_attack, gradient_features
 from mia_lib.attacks.learned import label_network, per_class_networks
 from mia_lib.attacks.metric_based import (

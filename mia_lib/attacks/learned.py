@@ -81,13 +81,7 @@ def per_class_networks(
     groups = shadow_labels == classes[:, None]
     inside = (groups & shadow_member).sum(1)
     lacking = classes[(inside == 0) | (inside == groups.sum(1))]
-    if lacking.size:
-        names = ", ".join(map(str, lacking[:5])) + (", ..." if lacking.size > 5 else "")
-        checks.fail(
-            "shadow_member",
-            f"only members or only non-members in class {names}",
-            "both groups in every class",
-        )
+    checks.no_class_lacks("shadow_member", lacking)
     log_odds = _fit_and_ask(shadow, shadow_member, groups, target, hidden, epochs, rng)
     row = np.searchsorted(classes, target_labels)
     seen = (inside / (groups.sum(1) - inside))[row]

@@ -13,7 +13,7 @@ HELD_OUT, EVERY = 0.25, 20
 
 
 def quantile_regression(
-    signals, member, features, *, level=0.99, hidden=32, steps=500, folds=2, rng=None
+    signals, member, features, *, level=0.99, hidden=32, n_steps=500, folds=2, rng=None
 ):
     """Signal minus the predicted quantile of non-members with such features.
 
@@ -37,7 +37,7 @@ def quantile_regression(
         Of the quantile, in (0, 1): 1 minus the false-positive rate that the attack is built for.
     hidden : int
         Width of the regressors' hidden layer; 0: linear.
-    steps : int
+    n_steps : int
         Steps of training, at most.
     folds : int
         The examples are split at random into so many parts, at least 2; nobody is scored by a
@@ -67,7 +67,7 @@ def quantile_regression(
     --------
     >>> rng = np.random.default_rng(0)
     >>> member = rng.random((4, 40)) < 0.5
-    >>> quantile_regression(rng.normal(size=(4, 40)), member, rng.normal(size=(40, 2)), steps=10,
+    >>> quantile_regression(rng.normal(size=(4, 40)), member, rng.normal(size=(40, 2)), n_steps=10,
     ...     rng=rng).shape
     (4, 40)
     """
@@ -76,7 +76,7 @@ def quantile_regression(
     member = checks.boolean_array("member", member, shape=signals.shape)
     features = checks.real_array("features", features, shape=(signals.shape[1], None))
     level = checks.number("level", level, 0, high=1, open_low=True, open_high=True)
-    hidden, steps = checks.integer("hidden", hidden, 0), checks.integer("steps", steps, 1)
+    hidden, n_steps = checks.integer("hidden", hidden, 0), checks.integer("n_steps", n_steps, 1)
     folds = checks.integer("folds", folds, 2, high=signals.shape[1])
     rng = checks.generator(rng)
     spread = features.std(axis=0)
@@ -92,12 +92,12 @@ def quantile_regression(
                 "a target with fewer than four known non-members outside a fold",
                 "at least four",
             )
-        predicted = _predicted(signals, known, features, scored, level, hidden, steps, rng)
+        predicted = _predicted(signals, known, features, scored, level, hidden, n_steps, rng)
         scores[:, scored] = signals[:, scored] - predicted
     return scores
 
 
-def _predicted(signals, known, features, scored, level, hidden, steps, rng):
+def _predicted(signals, known, features, scored, level, hidden, n_steps, rng):
     """Quantiles (S, scored) from regressors that are trained on each target's known non-members."""
     rows, taught, count = _shuffled(known, rng)
     center, spread = _moments(signals, known)
@@ -116,7 +116,7 @@ def _predicted(signals, known, features, scored, level, hidden, steps, rng):
         over = torch.gather(targets, 1, picked) - _answer(layers, inputs[picked])
         return torch.maximum(level * over, (level - 1) * over)
 
-    kept = _trained(layers, pinball, rows, taught, count, steps, rng)
+    kept = _trained(layers, pinball, rows, taught, count, n_steps, rng)
     new = inputs[torch.from_numpy(np.flatnonzero(scored))]
     found = torch.stack(
         [_answer([(w[s], b[s]) for w, b in kept], new) for s in range(len(signals))]
@@ -142,7 +142,7 @@ def _moments(signals, known):
     return center, np.where(spread > 0, spread, 1.0)
 
 
-def _trained(layers, pinball, rows, taught, count, steps, rng):
+def _trained(layers, pinball, rows, taught, count, n_steps, rng):
     """The layers at each regressor's best moment, by its loss on the examples that do not teach."""
     place = np.arange(int(taught.min()), int(count.max()))
     held_out = torch.from_numpy(rows[:, place])
@@ -151,18 +151,18 @@ def _trained(layers, pinball, rows, taught, count, steps, rng):
 
     parameters = [tensor for layer in layers for tensor in layer]
     optimizer = torch.optim.Adam(parameters, lr=RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, n_steps)
     best = torch.full((len(rows),), torch.inf)
     kept = [tensor.detach().clone() for tensor in parameters]
-    for step in range(steps + 1):
-        if step % EVERY == 0 or step == steps:
+    for step in range(n_steps + 1):
+        if step % EVERY == 0 or step == n_steps:
             with torch.no_grad():
                 error = (pinball(held_out) * own).sum(dim=1) / own.sum(dim=1)
                 better = error < best
                 best = torch.where(better, error, best)
                 for keep, tensor in zip(kept, parameters):
                     keep[better] = tensor[better]
-        if step < steps:
+        if step < n_steps:
             batch = rng.integers(0, taught[:, None], (len(rows), min(BATCH, int(taught.max()))))
             picked = torch.from_numpy(np.take_along_axis(rows, batch, axis=1))
             optimizer.zero_grad()

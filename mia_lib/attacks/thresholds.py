@@ -134,13 +134,7 @@ def class_thresholds(score, labels, member):
     classes, size = labels[start], np.diff(start, append=len(labels))
     members = np.add.reduceat(member.astype(np.int64), start)
     lacking = classes[(members == 0) | (members == size)]
-    if lacking.size:
-        names = ", ".join(map(str, lacking[:5])) + (", ..." if lacking.size > 5 else "")
-        checks.fail(
-            "member",
-            f"only members or only non-members in class {names}",
-            "both groups in every class",
-        )
+    checks.no_class_lacks("member", lacking)
 
     # How many of its class score at least as much as each entry, members and non-members.
     above = np.cumsum(member)

@@ -11,8 +11,14 @@ from mia_lib.bayes.certificate import (
     compare_queries,
     membership_privacy,
     most_exposed,
+    sure_risk,
 )
-from mia_lib.bayes.estimators import permutation_p_value, sign_split_advantage, split_advantage
+from mia_lib.bayes.estimators import (
+    held_out_advantages,
+    permutation_p_value,
+    sign_split_advantage,
+    split_advantage,
+)
 from mia_lib.bayes.generalized import generalized_advantage, heuristic_advantage
 from mia_lib.bayes.histogram import Histogram
 from mia_lib.bayes.individual import (
@@ -21,6 +27,7 @@ from mia_lib.bayes.individual import (
     generalized_risk_interval,
 )
 from mia_lib.bayes.kernel_density import KernelDensity
+from mia_lib.bayes.probe import membership_probe
 from mia_lib.bayes.threshold import threshold_advantage
 from mia_lib.privacy import epsilon_lower_bound, epsilon_lower_bound_one_run
 
@@ -39,11 +46,14 @@ __all__ = [
     "generalized_advantage",
     "generalized_risk",
     "generalized_risk_interval",
+    "held_out_advantages",
     "heuristic_advantage",
     "membership_privacy",
+    "membership_probe",
     "most_exposed",
     "permutation_p_value",
     "sign_split_advantage",
     "split_advantage",
+    "sure_risk",
     "threshold_advantage",
 ]

@@ -291,3 +291,38 @@ def most_exposed(query, signal, delta=0.05):
     """
     low, _ = query.risk_interval(signal, delta)
     return np.lexsort((-np.nan_to_num(query.risk(signal), nan=-2.0), -low))
+
+
+def sure_risk(query, signal, delta=0.05):
+    """How large abs(f_p) of each example is at least, for all of them at once.
+
+    Parameters
+    ----------
+    query : Histogram or KernelDensity
+    signal : array_like (n,) or (n, d)
+        Of members or non-members.
+    delta : float
+        Probability, at most, that any of the n statements is false.
+
+    Returns
+    -------
+    float64 array (n,)
+        In [0, 1]; 0 where nothing is sure. Compare it with `dp_ceiling`.
+
+    Raises
+    ------
+    ValueError
+        As for `query.risk_interval`.
+
+    Notes
+    -----
+    Each interval of f_p is given delta / n (Bonferroni). Used in notebooks/gan.ipynb.
+
+    Examples
+    --------
+    >>> query = Histogram([0.1] * 2 + [0.9] * 200, [0.1] * 3 + [0.5] * 200, bins=[0, 0.3, 0.7, 1])
+    >>> sure_risk(query, [0.1, 0.5, 0.9]).round(2)
+    array([0.  , 0.94, 0.95])
+    """
+    low, high = query.risk_interval(signal, checks.delta(delta) / len(signal))
+    return np.maximum(np.maximum(low, -high), 0.0)

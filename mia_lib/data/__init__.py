@@ -99,7 +99,7 @@ def names(texts=True):
 
     Notes
     -----
-    Used in notebooks/bayes.ipynb.
+    `experiment.ranges` lets the parameter ``dataset`` of every experiment be one of them.
 
     Examples
     --------

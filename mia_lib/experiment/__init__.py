@@ -3,7 +3,8 @@
 `files` reads what a user brings; `ranges` says what each parameter may be, as data; `run` is one
 run of a notebook from its checked parameters to its record; `records` draws the records, their
 roles and labels; `rates` reads figures off models and curves; `seeds` puts the figures of several
-seeds together; `work` keeps what is done, so that a run that was broken off goes on.
+seeds together; `recipes` changes networks; `work` keeps what is done, so that a run that was broken
+off goes on.
 
 Used in notebooks/lira_dp.ipynb, the model for the others.
 """
@@ -20,11 +21,20 @@ from mia_lib.experiment.ranges import (
     whole,
     word,
 )
-from mia_lib.experiment.rates import accuracies, carried, percent, rate, signal
+from mia_lib.experiment.rates import (
+    accuracies,
+    carried,
+    loss_gap,
+    percent,
+    rate,
+    rate_of_groups,
+    signal,
+)
+from mia_lib.experiment.recipes import with_layers
 from mia_lib.experiment.records import Drawn, deal, draw, evenly, noisy_labels, subsets
 from mia_lib.experiment.run import Run, begin
 from mia_lib.experiment.seeds import over_seeds
-from mia_lib.experiment.work import kept, work_folder
+from mia_lib.experiment.work import kept, kept_array, kept_arrays, kept_fit, work_folder
 
 __all__ = [
     "Drawn",
@@ -38,12 +48,17 @@ __all__ = [
     "evenly",
     "flag",
     "kept",
+    "kept_array",
+    "kept_arrays",
+    "kept_fit",
+    "loss_gap",
     "noisy_labels",
     "number",
     "one_of",
     "over_seeds",
     "percent",
     "rate",
+    "rate_of_groups",
     "read_features",
     "rising",
     "several",
@@ -51,6 +66,7 @@ __all__ = [
     "signal",
     "subsets",
     "whole",
+    "with_layers",
     "word",
     "work_folder",
 ]

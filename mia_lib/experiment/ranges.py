@@ -23,11 +23,6 @@ def whole(low=None, high=None, *, multiple_of=1, or_zero=False):
     or_zero : bool
         Whether 0 is allowed too, for "all of them" or "none".
 
-    Returns
-    -------
-    callable
-        ``(name, value) -> value``.
-
     Notes
     -----
     Used in notebooks/lira_dp.ipynb.
@@ -68,11 +63,6 @@ def number(interval):
     interval : str
         As it is written: ``"(0, 1)"`` without its ends, ``"[0, inf)"`` with the lower one.
 
-    Returns
-    -------
-    callable
-        ``(name, value) -> value``.
-
     Raises
     ------
     ValueError
@@ -111,11 +101,6 @@ def one_of(*options):
     *options : str or int
         All that are allowed.
 
-    Returns
-    -------
-    callable
-        ``(name, value) -> value``.
-
     Notes
     -----
     Used in notebooks/lira_dp.ipynb.
@@ -145,11 +130,6 @@ def several(each, least=1):
         The range of an entry.
     least : int
         How many entries at least.
-
-    Returns
-    -------
-    callable
-        ``(name, value) -> value``.
 
     Notes
     -----
@@ -185,11 +165,6 @@ def rising(each):
     ----------
     each : callable
         The range of an entry.
-
-    Returns
-    -------
-    callable
-        ``(name, value) -> value``.
 
     Notes
     -----
@@ -252,7 +227,7 @@ def word(name, value):
 
     Notes
     -----
-    Used in notebooks/lira_dp.ipynb.
+    Used in notebooks/language_model.ipynb.
 
     Examples
     --------
@@ -269,7 +244,7 @@ def anything(name, value):
 
     Notes
     -----
-    Used in notebooks/lira_dp.ipynb.
+    Used in notebooks/risk_scores.ipynb.
 
     Examples
     --------

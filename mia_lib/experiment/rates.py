@@ -4,7 +4,7 @@ rates.
 
 import numpy as np
 
-from mia_lib import checks, intervals, progress
+from mia_lib import checks, intervals, progress, signals
 
 
 def percent(rate):
@@ -61,6 +61,92 @@ def rate(count, n, delta=0.05):
     """
     low, high = (float(limit) for limit in intervals.clopper_pearson(count, n, delta))
     return intervals.Estimate(count / n, low, high)
+
+
+def rate_of_groups(hits, delta=0.05, *, seed=0):
+    """The share of trials that came out so, where the trials of a group depend on each other, such
+    as tests of sets from one model's training set.
+
+    Parameters
+    ----------
+    hits : (groups, trials) boolean array
+        Which did.
+    delta : float
+        Probability, at most, that the interval misses the truth.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    Estimate
+        In [0, 1]. One trial for each group: its Clopper-Pearson interval. Several: a bootstrap over
+        groups; where all groups agree it has nothing to draw from, and each counts as one trial.
+
+    Raises
+    ------
+    ValueError
+        No group, no trial; as for `intervals.clopper_pearson`.
+
+    Notes
+    -----
+    Used in notebooks/hr_mmd.ipynb.
+
+    Examples
+    --------
+    >>> print(rate_of_groups([[True], [False], [True], [True]]))
+    0.750 [0.194, 0.994]
+    >>> print(rate_of_groups([[True, False], [True, True], [False, False]]))
+    0.500 [0.000, 1.000]
+    """
+    hits = np.asarray(hits)
+    if hits.ndim != 2 or not hits.size:
+        checks.fail("hits", f"shape {hits.shape}", "(groups, trials), at least one of both")
+    shares = hits.mean(1)
+    if hits.shape[1] == 1 or np.ptp(shares) == 0:
+        found = rate(round(shares.mean() * len(shares)), len(shares), delta)
+        return found._replace(value=float(shares.mean()))
+    return intervals.bootstrap(
+        lambda weights: weights @ shares / weights.sum(1),
+        len(shares),
+        delta,
+        rng=np.random.default_rng(seed),
+    )
+
+
+def loss_gap(logits, y, masks):
+    """How much larger each model's loss is on the records that did not train it.
+
+    Parameters
+    ----------
+    logits : (S, n, K) array
+    y : (n,) int array
+    masks : (S, n) boolean array
+        True where record i trained model s.
+
+    Returns
+    -------
+    (S,) array
+        Mean cross-entropy on the others minus that on members, in nat.
+
+    Raises
+    ------
+    ValueError
+        Shapes that do not fit.
+
+    Notes
+    -----
+    Used in notebooks/hr_mmd.ipynb.
+
+    Examples
+    --------
+    >>> logits, masks = np.eye(2)[[[0, 1, 1]]], np.array([[True, True, False]])
+    >>> loss_gap(logits, np.array([0, 1, 0]), masks)
+    array([1.])
+    """
+    if masks.shape != logits.shape[:2]:
+        checks.fail("masks", f"shape {masks.shape}", f"shape {logits.shape[:2]}")
+    losses = (signals.cross_entropy(one, y) for one in logits)
+    return np.array([row[~mask].mean() - row[mask].mean() for row, mask in zip(losses, masks)])
 
 
 def carried(curve, fpr, delta=0.05):

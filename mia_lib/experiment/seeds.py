@@ -28,7 +28,7 @@ def over_seeds(found, delta=0.05):
 
     Notes
     -----
-    Used in notebooks/lira_dp.ipynb.
+    Used in notebooks/risk_scores.ipynb.
 
     Examples
     --------

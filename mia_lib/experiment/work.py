@@ -10,7 +10,9 @@ import scipy
 import torch
 
 from mia_lib import clock, disk, shadow
-from mia_lib.results.record import code_of
+from mia_lib.results.today import code_of
+
+SECONDS = "processor seconds"  # what arrays are kept with
 
 
 def work_folder(run, *settings):
@@ -90,3 +92,120 @@ def kept(folder, name, work):
     disk.write_json(file, entry, shared=True)
     clock.made(file)
     return json.loads(json.dumps(entry["found"]))
+
+
+def kept_arrays(folder, name, work):
+    """Arrays that a piece of work has made, such as the weights of trained models: read where they
+    are there, else made and kept.
+
+    Parameters
+    ----------
+    folder, name
+        As for `kept`; the file is NAME.npz.
+    work : callable
+        ``work()`` returns a dict of arrays. It must not depend on what was done before it.
+
+    Returns
+    -------
+    dict of str to array
+        The processor seconds are kept beside them.
+
+    Notes
+    -----
+    Used in notebooks/hr_mmd.ipynb.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> for value in (3, 4):
+    ...     print(kept_arrays(folder, "models", lambda: {"weight": np.full(2, value)}))
+    {'weight': array([3, 3])}
+    {'weight': array([3, 3])}
+    """
+    file = Path(folder) / f"{name}.npz"
+    if file.is_file():
+        with np.load(file, allow_pickle=False) as there:
+            found = {key: there[key] for key in there.files}
+        clock.found(file, float(found.pop(SECONDS)))
+        return found
+    elapsed = clock.stopwatch(torch.get_num_threads())
+    found = dict(work())
+    disk.write_npz(file, found | {SECONDS: np.array(elapsed())}, shared=True)
+    clock.made(file)
+    return found
+
+
+def kept_array(folder, name, work):
+    """What a piece of work has found, where that is one array, as `kept_arrays` keeps several.
+
+    Parameters
+    ----------
+    folder, name
+        As for `kept_arrays`.
+    work : callable
+        ``work()`` returns an array. It must not depend on what was done before it.
+
+    Returns
+    -------
+    array
+
+    Notes
+    -----
+    Used in notebooks/defenses.ipynb, for training runs that are followed along their epochs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> [kept_array(folder, "curve", lambda: np.arange(n)) for n in (2, 3)]
+    [array([0, 1]), array([0, 1])]
+    """
+    return kept_arrays(folder, name, lambda: {"found": np.asarray(work())})["found"]
+
+
+def kept_fit(folder, name, fit, x, y, members, rngs, *, at_once=None, read=None):
+    """Models that are trained and kept, so that a run that was broken off trains the others alone.
+
+    Parameters
+    ----------
+    folder, name
+        As for `kept`; the files are NAME-0.npz and so on.
+    fit : callable
+        A recipe such as `train.Classifier`: ``fit(x, y, members, rngs)`` returns weights.
+    x, y, members, rngs
+        What it takes; members (k, n), one generator for each model.
+    at_once : int, optional
+        Models that are trained together and kept in one file. None: all, as for a stack of MLPs.
+    read : callable, optional
+        ``read(fit, weights, x)`` returns what is kept of some models, a dict of arrays that have
+        one entry for each model. None: their outputs, ``{"logits": fit.logits(weights, x)}``.
+
+    Returns
+    -------
+    dict of str to array (k, ...)
+
+    Notes
+    -----
+    Used in notebooks/hr_mmd.ipynb.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from mia_lib import train
+    >>> fit, folder, x = train.Classifier(hidden=(4,), epochs=1), tempfile.mkdtemp(), np.eye(6)
+    >>> rngs = [np.random.default_rng(s) for s in range(3)]
+    >>> given = np.arange(6) % 2, np.ones((3, 6), bool), rngs
+    >>> kept_fit(folder, "targets", fit, x, *given, at_once=2)["logits"].shape
+    (3, 6, 2)
+    """
+    read = read or (lambda fit, weights, x: {"logits": fit.logits(weights, x)})
+    at_once, found = at_once or len(members), []
+    for first in range(0, len(members), at_once):
+        some = slice(first, first + at_once)
+
+        def work(some=some):
+            return read(fit, fit(x, y, members[some], rngs[some]), x)
+
+        found.append(kept_arrays(folder, f"{name}-{first}", work))
+    return {key: np.concatenate([one[key] for one in found]) for key in found[0]}

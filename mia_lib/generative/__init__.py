@@ -5,10 +5,11 @@ Taught in book/generative.ipynb.
 """
 
 from mia_lib.generative.density import domias
-from mia_lib.generative.dp import DpCganRecipe, dp_cgan
+from mia_lib.generative.dp import DpCganRecipe, dp_cgan, epochs_within
 from mia_lib.generative.embedding import classifier_embedding
-from mia_lib.generative.gan import Gan
+from mia_lib.generative.gan import Gan, Release, release
 from mia_lib.generative.js import JsGanRecipe, js_gan
+from mia_lib.generative.looks import Looks, looks
 from mia_lib.generative.nearest import ball_radius, monte_carlo, nearest_distance, nearest_distances
 from mia_lib.generative.networks import NETWORKS, Networks, dense
 from mia_lib.generative.privgan import PrivGanRecipe, priv_gan
@@ -18,6 +19,7 @@ from mia_lib.generative.queries import (
     hybrid,
     max_score,
     mean_score,
+    named_queries,
 )
 from mia_lib.generative.recipe import GanRecipe
 from mia_lib.generative.reconstruction import reconstruction
@@ -31,8 +33,10 @@ __all__ = [
     "Gan",
     "GanRecipe",
     "JsGanRecipe",
+    "Looks",
     "Networks",
     "PrivGanRecipe",
+    "Release",
     "WganGpRecipe",
     "all_scores",
     "ball_radius",
@@ -41,14 +45,18 @@ __all__ = [
     "discriminator_score",
     "domias",
     "dp_cgan",
+    "epochs_within",
     "hybrid",
     "js_gan",
+    "looks",
     "max_score",
     "mean_score",
     "monte_carlo",
     "nearest_distance",
     "nearest_distances",
+    "named_queries",
     "priv_gan",
     "reconstruction",
+    "release",
     "wgan_gp",
 ]

@@ -150,12 +150,59 @@ def dp_cgan(x, labels, recipe=DpCganRecipe(), *, checkpoints=None, folder=None, 
         discriminator.requires_grad_(True)
         return {"discriminator": judged.mean(), "generator": fooled}
 
-    n_steps = steps(n, batch_size)
+    return run.train(
+        step, steps(n, batch_size), checkpoints, epsilon=lambda epoch: _spent(recipe, n, epoch)
+    )
 
-    def spent(epoch):
-        if not epoch:
-            return 0.0
-        noise, rate = recipe.noise_multiplier, batch_size / n
-        return train.epsilon(noise, rate, n_steps * epoch, delta=recipe.delta)
 
-    return run.train(step, n_steps, checkpoints, epsilon=spent)
+def epochs_within(epsilon, n, recipe=DpCganRecipe()):
+    """How long a DP-cGAN may be trained for a privacy budget.
+
+    Parameters
+    ----------
+    epsilon : float
+        The budget, above 0, at the recipe's delta.
+    n : int
+        Members.
+    recipe : DpCganRecipe
+        Its epochs are the most that are looked at.
+
+    Returns
+    -------
+    int or None
+        The last epoch, from 1 on, after which at most epsilon is spent. None where the first spends
+        more, or where the last of the recipe leaves enough for another one.
+
+    Raises
+    ------
+    ValueError
+        An epsilon that is not above 0, fewer members than fill a batch.
+
+    Notes
+    -----
+    At a fixed noise the budget is spent step by step, so that a budget is an epoch. Used in
+    notebooks/gan.ipynb.
+
+    Examples
+    --------
+    >>> recipe = DpCganRecipe(epochs=10, batch_size=5)
+    >>> epochs_within(0.7, 20, recipe), epochs_within(9.0, 20, recipe)
+    (2, None)
+    """
+    checks.number("epsilon", epsilon, 0, open_low=True)
+    checks.integer("n", n, recipe.batch_size)
+    low, high = 0, recipe.epochs + 1  # spent(low) <= epsilon < spent(high), if that is so
+    if _spent(recipe, n, high) <= epsilon:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _spent(recipe, n, middle) <= epsilon else (low, middle)
+    return low or None
+
+
+def _spent(recipe, n, epoch):
+    """The epsilon of so many epochs on n members."""
+    if not epoch:
+        return 0.0
+    rate, n_steps = recipe.batch_size / n, steps(n, recipe.batch_size) * epoch
+    return train.epsilon(recipe.noise_multiplier, rate, n_steps, delta=recipe.delta)

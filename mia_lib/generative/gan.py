@@ -4,6 +4,7 @@ Taught in book/generative.ipynb.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -194,6 +195,59 @@ class Gan:
         return torch.from_numpy(checks.labels("labels", labels, n, n_classes=self.n_classes)).to(
             self.device
         )
+
+
+class Release(NamedTuple):
+    """A synthetic release; made by `release`.
+
+    Attributes
+    ----------
+    x : (n, ...) float32 array
+        The records, in [0, 1].
+    labels : (n,) int array or None
+        The class that was asked for, of a conditional GAN.
+    """
+
+    x: np.ndarray
+    labels: np.ndarray | None
+
+
+def release(gan, n, rng=None):
+    """A synthetic release of any GAN: of a conditional one with classes drawn evenly.
+
+    Parameters
+    ----------
+    gan : Gan
+    n : int
+        How many records, at least 1.
+    rng : numpy.random.Generator, optional
+        Draws the classes first, where there are any, then the records.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    ValueError
+        For an n below 1.
+
+    Notes
+    -----
+    Evenly, and not as the members' classes are shared out, which a private GAN must not tell.
+    Used in notebooks/gan.ipynb.
+
+    Examples
+    --------
+    >>> from mia_lib import generative
+    >>> recipe = generative.JsGanRecipe(epochs=1, batch_size=4)
+    >>> gan = generative.js_gan(np.zeros((8, 8, 8)), recipe)[1]
+    >>> generative.release(gan, 100, np.random.default_rng(0)).x.shape
+    (100, 8, 8)
+    """
+    n, rng = checks.integer("n", n, 1), checks.generator(rng)
+    labels = rng.integers(gan.n_classes, size=n) if gan.n_classes else None
+    return Release(gan.generate(n, rng, labels), labels)
 
 
 def records(name, x, shape):

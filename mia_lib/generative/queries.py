@@ -6,7 +6,8 @@ White box: they are given the trained network. Taught in book/generative.ipynb.
 import numpy as np
 
 from mia_lib import checks
-from mia_lib.generative.nearest import nearest_distance
+from mia_lib.generative.density import domias
+from mia_lib.generative.nearest import ball_radius, monte_carlo, nearest_distance, nearest_distances
 
 
 def discriminator_score(gan, x, labels=None):
@@ -201,3 +202,65 @@ def hybrid(gan, synthetic, x, *, labels=None, k=1, embedding=None):
     """
     score = discriminator_score(gan, x, labels)
     return np.stack([score, nearest_distance(synthetic, x, k, embedding=embedding)], axis=1)
+
+
+def named_queries(names, gan, synthetic, x, *, labels=None, reference=None, embedding=None):
+    """Several queries of one GAN and its release, by their names.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of "score" (the largest of several), "all scores", "nearest", "average of 3", "vector of 3",
+        "monte carlo" (with `ball_radius`), "domias", "hybrid" and "embedded".
+    gan : Gan
+    synthetic : array (m, ...)
+        What it released.
+    x : array (n, ...)
+    labels : array (n,), optional
+        Of a conditional network.
+    reference : array (r, ...), optional
+        Other real examples; "domias" needs them.
+    embedding : callable, optional
+        As for `nearest_distances`; "embedded", the distance in its space, needs it.
+
+    Returns
+    -------
+    dict of str to float64 array (n,) or (n, d)
+        In the order of the names; larger means more likely a member.
+
+    Raises
+    ------
+    ValueError
+        An unknown name, something that a query needs and that is missing; as for the queries.
+
+    Notes
+    -----
+    Used in notebooks/gan.ipynb.
+
+    Examples
+    --------
+    >>> class Toy:
+    ...     def scores(self, x, labels=None):
+    ...         return x.sum(axis=1, keepdims=True)
+    >>> found = named_queries(["score", "hybrid"], Toy(), np.zeros((4, 2)), np.array([[3.0, 4.0]]))
+    >>> found["score"], found["hybrid"]
+    (array([7.]), array([[ 7., -5.]]))
+    """
+    made = {
+        "score": lambda: max_score(gan, x, labels),
+        "all scores": lambda: all_scores(gan, x, labels),
+        "nearest": lambda: nearest_distance(synthetic, x),
+        "average of 3": lambda: nearest_distance(synthetic, x, k=3),
+        "vector of 3": lambda: nearest_distances(synthetic, x, k=3),
+        "monte carlo": lambda: monte_carlo(synthetic, x, ball_radius(synthetic, x)),
+        "domias": lambda: domias(synthetic, reference, x),
+        "hybrid": lambda: np.stack(
+            [max_score(gan, x, labels), nearest_distance(synthetic, x)], axis=1
+        ),
+        "embedded": lambda: nearest_distance(synthetic, x, embedding=embedding),
+    }
+    for needed, given in (("domias", reference), ("embedded", embedding)):
+        if needed in names and given is None:
+            argument = "reference" if needed == "domias" else "embedding"
+            checks.fail(argument, "None", f"what the query {needed!r} needs")
+    return {checks.choice("names", name, made): made[name]() for name in names}

@@ -17,7 +17,7 @@ def reconstruction(
     x,
     labels=None,
     *,
-    steps=200,
+    n_steps=200,
     restarts=3,
     candidates=1000,
     learning_rate=0.05,
@@ -33,7 +33,7 @@ def reconstruction(
     x : array (n, ...)
     labels : array (n,), optional
         Of a conditional GAN.
-    steps : int
+    n_steps : int
         Gradient steps from every start.
     restarts : int
         R starts for each example and generator; the best point of all is kept.
@@ -74,7 +74,8 @@ def reconstruction(
     >>> bool((generative.reconstruction(gan, gan.generate(4, rng), rng=rng) > -0.05).all())
     True
     """
-    steps, restarts = checks.integer("steps", steps, 0), checks.integer("restarts", restarts, 1)
+    n_steps = checks.integer("n_steps", n_steps, 0)
+    restarts = checks.integer("restarts", restarts, 1)
     candidates = checks.integer("candidates", candidates, restarts)
     checks.number("learning_rate", learning_rate, 0, open_low=True)
     batch, rng = checks.integer("batch", batch, 1), checks.generator(rng)
@@ -97,12 +98,12 @@ def reconstruction(
                 )
                 return gan.images(w, classes, pair).flatten(1)
 
-            closest = _closest(make, points, rows[own], steps, restarts, learning_rate, batch)
+            closest = _closest(make, points, rows[own], n_steps, restarts, learning_rate, batch)
             found[own] = np.minimum(found[own], closest)
     return 0.0 - np.sqrt(found)
 
 
-def _closest(make, points, rows, steps, restarts, learning_rate, batch):
+def _closest(make, points, rows, n_steps, restarts, learning_rate, batch):
     """The smallest squared distance of each row to make(w), float64 (n,)."""
     with torch.no_grad():
         records = torch.cat([make(some) for some in points.split(batch)]).cpu().numpy()
@@ -121,21 +122,21 @@ def _closest(make, points, rows, steps, restarts, learning_rate, batch):
             restarts, 0
         )
         found.append(
-            _descend(make, starts, target, steps, learning_rate).reshape(-1, restarts).min(axis=1)
+            _descend(make, starts, target, n_steps, learning_rate).reshape(-1, restarts).min(axis=1)
         )
     return np.concatenate(found)
 
 
-def _descend(make, start, target, steps, learning_rate):
+def _descend(make, start, target, n_steps, learning_rate):
     """The smallest squared distance on each path, float64 (b,)."""
     w = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([w], lr=learning_rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(steps, 1))
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(n_steps, 1))
     best = np.full(len(target), np.inf)
-    for step in range(steps + 1):
+    for step in range(n_steps + 1):
         squared = ((make(w) - target).double() ** 2).sum(dim=1)
         best = np.minimum(best, squared.detach().cpu().numpy())
-        if step < steps:
+        if step < n_steps:
             (w.grad,) = torch.autograd.grad(squared.sum(), [w])
             optimizer.step()
             schedule.step()

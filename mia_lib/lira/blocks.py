@@ -44,7 +44,7 @@ def of_equal_count(values, masks):
 
 def blocks(name, signals, member):
     """Yield (examples, models, values) for examples with equally many IN models, models and values
-    as (IN, OUT).
+    of either side as {"IN": ..., "OUT": ...}.
 
     The numbers of the models of a group are (b, count), in rising order, its signals (b, Q, count).
     A group that holds the same number for every example is a dense array: no masked arithmetic, one
@@ -54,4 +54,4 @@ def blocks(name, signals, member):
         # The complement has equal counts in the same rows, in the opposite order.
         both = zip(of_equal_count(values, masks), reversed(list(of_equal_count(values, ~masks))))
         for (rows, models, inside), (_, others, outside) in both:
-            yield start + rows, (models, others), (inside, outside)
+            yield start + rows, {"IN": models, "OUT": others}, {"IN": inside, "OUT": outside}

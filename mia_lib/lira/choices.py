@@ -1,15 +1,50 @@
-"""The options of the attack: what each may be, the default first."""
+"""What an attack was asked for: which models it reads, and how their signals are fitted."""
+
+from typing import NamedTuple
 
 from mia_lib import checks
 
+# What each option may be, the default first. Only the offline attack has a tail.
 CHOICES = {
     "variance": ("per-example", "global"),
     "center": ("mean", "median"),
     "covariance": ("spherical", "diagonal"),
     "tail": ("one-sided", "density"),
 }
+ONLINE, OFFLINE = ("IN", "OUT"), ("OUT",)  # the models that each attack reads
 
 
-def checked(**options):
-    """The options, each one of its values."""
-    return {name: checks.choice(name, value, CHOICES[name]) for name, value in options.items()}
+class Choices(NamedTuple):
+    """One value of each option.
+
+    Parameters
+    ----------
+    sides : tuple of str
+        `ONLINE` or `OFFLINE`: the shadow models whose signals are fitted.
+    variance, center, covariance : str
+    tail : str, optional
+        How a signal is compared with the OUT models alone; None where there are IN models too.
+    """
+
+    sides: tuple
+    variance: str
+    center: str
+    covariance: str
+    tail: str | None = None
+
+    @property
+    def shares_spread(self):
+        """Whether all queries of a side have one spread."""
+        return self.covariance == "spherical"
+
+
+def checked(sides, **options):
+    """The options of an attack, each one of its values; what is not given is the default."""
+    names = names_of(sides)
+    values = {name: options.get(name, CHOICES[name][0]) for name in names}
+    return Choices(sides, *(checks.choice(name, values[name], CHOICES[name]) for name in names))
+
+
+def names_of(sides):
+    """The options that an attack on these models has."""
+    return tuple(CHOICES) if sides == OFFLINE else tuple(CHOICES)[:-1]

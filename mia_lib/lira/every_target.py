@@ -2,10 +2,14 @@
 over the signals.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from mia_lib import checks, model_checks
 from mia_lib.lira import blocks, choices, gaussian
+
+SIDES = ("IN", "OUT")
 
 
 def leave_one_out(signals, member, attack=gaussian.online, **options):
@@ -72,8 +76,8 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
         )
     signals, member = model_checks.signals("signals", signals, (2, 3)), np.asarray(member)
     member = checks.boolean_array("member", member, shape=signals.shape[:2])
-    needs = getattr(attack, "needs", ("IN", "OUT"))
-    sides = [side for side in ("IN", "OUT") if side in needs]
+    needs = getattr(attack, "needs", SIDES)
+    sides = [side for side in SIDES if side in needs]
     # A group of three is two once its target, or its lowest-numbered model, has left.
     model_checks.counts("member", member, 3, sides, "three models (two once one is left out)")
     # Models that nobody compares may well agree: two that are always right, say.
@@ -86,31 +90,28 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
 
 
 def _online_every_target(signals, member, **options):
-    return _likelihood_ratios(
-        "online", ("variance", "center", "covariance"), signals, member, options
-    )
+    return _likelihood_ratios("online", choices.ONLINE, signals, member, options)
 
 
 def _offline_every_target(signals, member, **options):
-    return _likelihood_ratios("offline", tuple(choices.CHOICES), signals, member, options)
+    return _likelihood_ratios("offline", choices.OFFLINE, signals, member, options)
 
 
 gaussian.online.every_target = _online_every_target
 gaussian.offline.every_target = _offline_every_target
-gaussian.offline.needs = ("OUT",)
+gaussian.offline.needs = choices.OFFLINE
 
 
-def _likelihood_ratios(name, names, signals, member, options):
-    """Scores (S, n) of `online` or `offline`, which knows the options of these names."""
+def _likelihood_ratios(name, sides, signals, member, options):
+    """Scores (S, n) of `online` or `offline`, whose models these are."""
+    names = choices.names_of(sides)
     for option in options:
         if option not in names:
             raise TypeError(
                 f"{option}: given an option that {name} lacks, expected {', '.join(names)}"
             )
-    defaults = {option: choices.CHOICES[option][0] for option in names}
-    return _score_all(
-        signals.reshape(*member.shape, -1), member, choices.checked(**defaults | options)
-    )
+    signals = signals.reshape(*member.shape, -1)
+    return _score_all(signals, member, choices.checked(sides, **options))
 
 
 def _score_each(signals, member, attack, options):
@@ -137,61 +138,64 @@ def _score_all(signals, member, options):
     """Leave-one-out for `online` and `offline`, all targets in one pass over the examples (two for
     global spreads).
     """
-    if options["variance"] == "global":
-        return _score_pass(signals, member, options, _global_variances(signals, member, options))[0]
-    # The floor depends on the target and takes a pass of its own, which is only needed if some
-    # spread comes near it.
-    scores, reaches_floor = _score_pass(signals, member, options, None)
-    if reaches_floor:
-        scores, _ = _score_pass(
-            signals, member, options, _global_variances(signals, member, options)
-        )
+    levels = _global_variances(signals, member, options) if options.variance == "global" else None
+    scores, near_floor = _score_pass(signals, member, options, levels)
+    if levels is None and near_floor:
+        # The floor depends on the target and takes a pass of its own, which is only needed if some
+        # spread comes near it.
+        levels = _global_variances(signals, member, options)
+        scores, _ = _score_pass(signals, member, options, levels)
     return scores
 
 
-def _score_pass(signals, member, options, pooled):
-    """Scores (S, n) and whether a floor could have mattered; `pooled` holds each target's global
-    variances or None.
+def _score_pass(signals, member, options, levels):
+    """Scores (S, n), and whether a floor could have mattered; `levels` are each target's global
+    variances, {side: (1 or Q, S)}, or None.
     """
     scores = np.empty(member.shape[::-1])  # one example in a line, as they are made
-    sides = _sides(options)
-    seen = {side: [] for side in sides}
-    for rows, models, groups in blocks.blocks("signals", signals, member):
-        fits = {}
-        for side in sides:
-            *fits[side], total = _fits_without_each(groups[side], options)
-            n_left = groups[side].shape[-1] - 1
-            seen[side].append((fits[side][1].min(), total.sum(), len(rows) * n_left))
-        for side, targets in enumerate(models):
-            given = [None, None]
-            for other in sides:
-                centers, variances = fits[other] if other == side else _without_first(fits[other])
-                level = None if pooled is None else pooled[other]
-                given[other] = centers, _variances(variances, level, targets, options)
-            found = gaussian.likelihood_ratio(groups[side], *given, options)
-            scores[rows[:, None], targets] = found
-    return scores.T, any(_reaches_floor(*zip(*blocks_of)) for blocks_of in seen.values())
+    seen = {side: [] for side in options.sides}
+    for rows, models, values in blocks.blocks("signals", signals, member):
+        fits = {side: _fits_without_each(values[side], options) for side in options.sides}
+        for side, fit in fits.items():
+            seen[side].append((fit.variances.min(), fit.squares, len(rows) * fit.n_left))
+        for own in SIDES:  # that the targets belong to
+            gaussians = {}
+            for side, fit in fits.items():
+                level = None if levels is None else levels[side]
+                given = fit[:2] if side == own else _without_first(fit)
+                gaussians[side] = given[0], _variances(given[1], level, models[own], options)
+            found = gaussian.likelihood_ratio(values[own], gaussians, options)
+            scores[rows[:, None], models[own]] = found
+    return scores.T, any(_near_floor(*zip(*of_blocks)) for of_blocks in seen.values())
+
+
+class _Fits(NamedTuple):
+    """A group's Gaussians after each of its models in turn has left."""
+
+    centers: np.ndarray  # (b, Q, c)
+    variances: np.ndarray  # (b, Q or 1, c)
+    squares: float  # of the whole group about its means, summed
+    n_left: int  # models of an example
 
 
 def _fits_without_each(values, options):
-    """Centers (b, Q, c) and variances (b, Q or 1, c) of a group after each of its models in turn
-    has left, and the whole group's squares (b, Q).
-    """
-    centers, squares, _, total = _without_each(values, options["center"])
-    squares /= values.shape[-1] - 1
-    if options["covariance"] == "spherical" and squares.shape[1] > 1:
+    """The `_Fits` of a group (b, Q, c)."""
+    centers, squares, _, total = _without_each(values, options.center)
+    n_left = values.shape[-1] - 1
+    squares /= n_left
+    if options.shares_spread and squares.shape[1] > 1:
         squares = squares.mean(axis=1, keepdims=True)
-    return centers, squares, total
+    return _Fits(centers, squares, total.sum(), n_left)
 
 
-def _without_first(fits):
+def _without_first(fit):
     """The group that the target is not in loses its lowest-numbered model, which comes first, so
     that all targets are compared with equally many.
     """
-    return [part[..., :1] for part in fits]
+    return fit.centers[..., :1], fit.variances[..., :1]
 
 
-def _reaches_floor(smallest, totals, counts):
+def _near_floor(smallest, totals, counts):
     """Whether a variance of a side comes near a floor, by its blocks' smallest variances, sums of
     squares and numbers of values.
 
@@ -202,44 +206,44 @@ def _reaches_floor(smallest, totals, counts):
     return bool(min(smallest) <= gaussian.FLOOR * bound)
 
 
-def _variances(variances, pooled, targets, options):
-    if pooled is None:
+def _variances(variances, level, targets, options):
+    """What targets (b, c) are scored with: their own variances, kept above a floor, or the global
+    ones of their models.
+    """
+    if level is None:
         return np.maximum(variances, gaussian.TINY)
-    pooled = pooled.take(targets, axis=1).swapaxes(0, 1)
-    return (
-        np.maximum(pooled, gaussian.TINY)
-        if options["variance"] == "global"
-        else gaussian.floored(variances, pooled)
-    )
-
-
-def _sides(options):
-    """The groups that are fitted, 0 for IN and 1 for OUT: only `offline` has a tail."""
-    return (1,) if "tail" in options else (0, 1)
+    level = level.take(targets, axis=1).swapaxes(0, 1)
+    if options.variance == "global":
+        return np.maximum(level, gaussian.TINY)
+    return gaussian.floored(variances, level)
 
 
 def _global_variances(signals, member, options):
-    """For IN and OUT, (1 or Q, S): mean square residual about the centers, over what each target
-    leaves.
-    """
+    """{side: (1 or Q, S)}: mean square residual about the centers, over what each target leaves."""
     n_models, _, n_queries = signals.shape
-    spherical = options["covariance"] == "spherical"
-    totals, counts = np.zeros((2, 1 if spherical else n_queries, n_models)), np.zeros(2)
-    for rows, models, groups in blocks.blocks("signals", signals, member):
-        for side in _sides(options):
-            n_left = groups[side].shape[-1] - 1
-            centers, squares, means, _ = _without_each(groups[side], options["center"])
-            if options["center"] == "median":
-                squares += n_left * (centers - means) ** 2
-            if spherical:
-                squares = squares.mean(axis=1, keepdims=True)
+    shape = 1 if options.shares_spread else n_queries, n_models
+    totals = {side: np.zeros(shape) for side in options.sides}
+    counts = dict.fromkeys(options.sides, 0)
+    for rows, models, values in blocks.blocks("signals", signals, member):
+        for side in options.sides:
+            n_left = values[side].shape[-1] - 1
             counts[side] += len(rows) * n_left
-            own, others = models[side], models[1 - side]
+            residuals = _residuals_without_each(values[side], n_left, options)
+            (other,) = set(SIDES) - {side}
             for q, total in enumerate(totals[side]):
-                total += np.bincount(own.ravel(), squares[:, q].ravel(), n_models)
-                first = np.repeat(squares[:, q, 0], others.shape[1])
-                total += np.bincount(others.ravel(), first, n_models)
-    return totals / np.maximum(counts, 1)[:, None, None]
+                # A target of this side leaves its own residuals, any other the first model's.
+                total += np.bincount(models[side].ravel(), residuals[:, q].ravel(), n_models)
+                first = np.repeat(residuals[:, q, 0], models[other].shape[1])
+                total += np.bincount(models[other].ravel(), first, n_models)
+    return {side: totals[side] / max(counts[side], 1) for side in options.sides}
+
+
+def _residuals_without_each(values, n_left, options):
+    """Squares about the centers, (b, Q or 1, c), of a group that each of its models leaves."""
+    centers, squares, means, _ = _without_each(values, options.center)
+    if options.center == "median":
+        squares += n_left * (centers - means) ** 2
+    return squares.mean(axis=1, keepdims=True) if options.shares_spread else squares
 
 
 def _without_each(values, center):

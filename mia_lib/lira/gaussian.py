@@ -65,9 +65,10 @@ def online(
     >>> online(np.array([3.0]), shadow, member)
     array([4.])
     """
-    options = choices.checked(variance=variance, center=center, covariance=covariance)
-    x, inside, outside = _fitted(target, shadow, shadow_member, options, sides=("IN", "OUT"))
-    return likelihood_ratio(x, inside, outside, options)[:, 0]
+    options = choices.checked(
+        choices.ONLINE, variance=variance, center=center, covariance=covariance
+    )
+    return likelihood_ratio(*_fitted(target, shadow, shadow_member, options), options)[:, 0]
 
 
 def offline(
@@ -115,23 +116,23 @@ def offline(
     >>> offline(np.array([0.0]), shadow, member).round(4)
     array([-0.6931])
     """
-    options = choices.checked(variance=variance, center=center, covariance=covariance, tail=tail)
-    x, _, outside = _fitted(target, shadow, shadow_member, options, sides=("OUT",))
-    return likelihood_ratio(x, None, outside, options)[:, 0]
+    options = choices.checked(
+        choices.OFFLINE, variance=variance, center=center, covariance=covariance, tail=tail
+    )
+    return likelihood_ratio(*_fitted(target, shadow, shadow_member, options), options)[:, 0]
 
 
-def _fitted(target, shadow, shadow_member, options, sides):
-    """Target (n, Q, 1) and, for each side, (center, variance) with axes example, query, 1; None if
-    not asked for.
+def _fitted(target, shadow, shadow_member, options):
+    """Target (n, Q, 1) and {side: (centers, variances)} of the sides that are read, with axes
+    example, query, 1.
     """
-    x, shadow, member = _checked(target, shadow, shadow_member, sides)
-    masks = {"IN": member, "OUT": ~member}
-    fits = _side_fits(x.shape, shadow, member, sides, options["center"])
-    gaussians = {"IN": None}
-    for side, fit_of in fits.items():
-        count = np.count_nonzero(masks[side], axis=0)
-        gaussians[side] = _center_and_variance(*fit_of, count, options)
-    return x[..., None], gaussians["IN"], gaussians["OUT"]
+    x, shadow, member = _checked(target, shadow, shadow_member, options.sides)
+    n_in = np.count_nonzero(member, axis=0)
+    count = {"IN": n_in, "OUT": len(member) - n_in}
+    fits = _side_fits(x.shape, shadow, member, options)
+    return x[..., None], {
+        side: _center_and_variance(*fits[side], count[side], options) for side in options.sides
+    }
 
 
 def _checked(target, shadow, shadow_member, sides):
@@ -148,15 +149,16 @@ def _checked(target, shadow, shadow_member, sides):
     return x, shadow, member
 
 
-def _side_fits(shape, shadow, member, sides, center):
+def _side_fits(shape, shadow, member, options):
     """{side: (centers, squares about the mean, squares about the center)}, (n, Q) each."""
+    sides = options.sides
     fits = {side: np.empty((3, *shape)) for side in sides}
     for start, values, masks in blocks.chunks("shadow", shadow, member):
         own = {side: masks if side == "IN" else ~masks for side in sides}
         rows = slice(start, start + len(values))
         for side, (mean, squares) in zip(sides, moments(values, list(own.values()))):
             fits[side][:, rows] = mean, squares, squares
-        if center == "mean":
+        if options.center == "mean":
             continue
         for side in sides:
             for some, _, inside in blocks.of_equal_count(values, own[side]):
@@ -170,9 +172,9 @@ def _center_and_variance(center, squares, residuals, count, options):
     """What the scores of a side are computed with: centers (n, Q, 1), variances (n, Q or 1, 1)."""
     variances = squares / count[:, None]
     pooled = residuals.sum(axis=0, keepdims=True) / count.sum()
-    if options["covariance"] == "spherical":
+    if options.shares_spread:
         variances, pooled = (part.mean(axis=1, keepdims=True) for part in (variances, pooled))
-    if options["variance"] == "global":
+    if options.variance == "global":
         return center[..., None], np.maximum(pooled, TINY)[..., None]
     return center[..., None], floored(variances, pooled)[..., None]
 
@@ -226,21 +228,22 @@ def median(values):
 
 
 def floored(variances, pooled):
+    """Variances that are not below the floor, given the global ones of their side."""
     return np.maximum(variances, np.maximum(FLOOR * pooled, TINY))
 
 
-def likelihood_ratio(x, inside, outside, options):
-    """Scores (b, c) of signals (b, Q, c) given (center, variance) of both sides, summed over
-    queries.
+def likelihood_ratio(x, gaussians, options):
+    """Scores (b, c) of signals (b, Q, c), summed over queries, under Gaussians {side: (centers,
+    variances)}.
     """
-    if "tail" not in options:
-        scores = _deviance(x, *outside)
-        scores -= _deviance(x, *inside)
+    if options.sides == choices.ONLINE:
+        scores = _deviance(x, *gaussians["OUT"])
+        scores -= _deviance(x, *gaussians["IN"])
         scores *= 0.5
         return scores
-    if options["tail"] == "density":
-        return 0.5 * (_deviance(x, *outside) + x.shape[1] * np.log(2 * np.pi))
-    center, variances = outside
+    if options.tail == "density":
+        return 0.5 * (_deviance(x, *gaussians["OUT"]) + x.shape[1] * np.log(2 * np.pi))
+    center, variances = gaussians["OUT"]
     return log_ndtr((x - center) / np.sqrt(variances)).sum(axis=1)
 
 

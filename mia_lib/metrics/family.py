@@ -229,7 +229,7 @@ def advantage():
 
     Notes
     -----
-    MACE v1 Definition 1. Run in notebooks/gan.ipynb.
+    MACE v1 Definition 1. `bayes.sign_split_advantage` and `bayes.held_out_advantages` estimate it.
 
     Examples
     --------

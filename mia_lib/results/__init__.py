@@ -11,21 +11,13 @@ reports is read by `paper` from the files in book/papers, and not typed either.
 
 from mia_lib.disk import hash_arrays
 from mia_lib.results.code import hash_code
-from mia_lib.results.display import table
+from mia_lib.results.display import matching, sortable, table
 from mia_lib.results.papers import paper
 from mia_lib.results.picture import picture, picture_alt
-from mia_lib.results.record import (
-    SCHEMA,
-    Provenance,
-    as_of_today,
-    check,
-    find,
-    largest,
-    read,
-    recorded,
-    row,
-    write,
-)
+from mia_lib.results.places import recorded
+from mia_lib.results.record import Provenance, find, largest, read, row, write
+from mia_lib.results.schema import SCHEMA, check
+from mia_lib.results.today import as_of_today
 
 __all__ = [
     "SCHEMA",
@@ -36,12 +28,14 @@ __all__ = [
     "hash_arrays",
     "hash_code",
     "largest",
+    "matching",
     "paper",
     "picture",
     "picture_alt",
     "read",
     "recorded",
     "row",
+    "sortable",
     "table",
     "write",
 ]

@@ -1,8 +1,30 @@
 """Records as a table of paper and ours."""
 
+import re
+
 import pandas as pd
 
 from mia_lib import checks
+
+SORT = """<script>
+(() => {
+  const table = document.getElementById("NAME"), body = table.tBodies[0];
+  const heads = [...table.tHead.querySelectorAll("th")];
+  const sort = (head, column) => {
+    const down = head.getAttribute("aria-sort") === "ascending";
+    heads.forEach(other => other.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const cell = row => row.cells[column].textContent;
+    [...body.rows].sort((a, b) => (down ? -1 : 1) * cell(a).localeCompare(cell(b)))
+      .forEach(row => body.append(row));
+  };
+  heads.forEach((head, column) => {
+    head.tabIndex = 0; head.style.cursor = "pointer"; head.title = "sort";
+    head.onclick = () => sort(head, column);
+    head.onkeydown = event => { if (event.key === "Enter") sort(head, column); };
+  });
+})();
+</script>"""
 
 
 def table(records, ids=None):
@@ -59,6 +81,85 @@ def table(records, ids=None):
                 checks.fail("ids", repr(wanted), "one of " + ", ".join(map(repr, sorted(known))))
         lines = [line for wanted in ids for line in lines if line["id"] == wanted]
     return pd.DataFrame(lines)
+
+
+def matching(records, pattern):
+    """The rows whose names have one form, with the parts of the name as columns.
+
+    Parameters
+    ----------
+    records : dict or list of dict
+        One record or several.
+    pattern : str
+        A regular expression that fits all of a row's `what`, such as
+        ``r"AUC, (?P<model>.*) after (?P<epochs>\\d+) epochs"``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One line per row: its named groups, whole numbers as such, then data, what, value, low,
+        high, and ours as a text with its interval.
+
+    Raises
+    ------
+    ValueError
+        No row of that form.
+
+    Notes
+    -----
+    Taught in book/generative.ipynb.
+
+    Examples
+    --------
+    >>> from mia_lib.results import row
+    >>> record = {"data": "digits", "rows": [row("B9", "AUC after 10 epochs", 0.5, n=20)]}
+    >>> matching(record, r"AUC after (?P<epochs>\\d+) epochs")["epochs"].to_list()
+    [10]
+    """
+    records = [records] if isinstance(records, dict) else list(records)
+    lines = [
+        found.groupdict()
+        | {"data": record["data"]}
+        | {name: entry[name] for name in ("what", "value", "low", "high")}
+        | {"ours": _ours(entry)}
+        for record in records
+        for entry in record["rows"]
+        if (found := re.fullmatch(pattern, entry["what"]))
+    ]
+    if not lines:
+        checks.fail("pattern", repr(pattern), "the form of at least one row's name")
+    frame = pd.DataFrame(lines)
+    for name in re.compile(pattern).groupindex:
+        if frame[name].str.fullmatch(r"\d+").all():
+            frame[name] = frame[name].astype(int)
+    return frame
+
+
+def sortable(frame, name):
+    """A table whose headings sort it, by mouse or keyboard.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Texts; its index is not shown.
+    name : str
+        The table's id on the page.
+
+    Returns
+    -------
+    str
+        HTML with its script.
+
+    Notes
+    -----
+    Taught in book/generative.ipynb.
+
+    Examples
+    --------
+    >>> 'id="papers"' in sortable(pd.DataFrame({"paper": ["b", "a"]}), "papers")
+    True
+    """
+    return frame.to_html(table_id=name, index=False, border=0) + SORT.replace("NAME", name)
 
 
 def _printed(paper):

@@ -57,7 +57,13 @@ def picture(notebook, ids=None, what=None, *, with_paper=True, folder=None):
     ValueError: notebook: given 'lira' without a record, expected an experiment that was recorded
     """
     panels, names = _panels(notebook, ids, what, with_paper, folder)
-    heights = [0.2 + len(rows) * (0.12 + 0.035 * len(names)) for rows in panels.values()]
+    labels = {
+        quantity: [_label(key, rows[key], quantity) for key in rows]
+        for quantity, rows in panels.items()
+    }
+    heights = [
+        0.2 + _row_height(labels[quantity], names) * len(labels[quantity]) for quantity in panels
+    ]
     figure, axes = plt.subplots(
         len(panels),
         figsize=(7.5, 0.4 + sum(heights) + 0.4 * len(panels)),
@@ -68,7 +74,7 @@ def picture(notebook, ids=None, what=None, *, with_paper=True, folder=None):
     for ax, (quantity, rows) in zip(axes[:, 0], panels.items()):
         for place, entries in enumerate(rows.values()):
             _draw_row(ax, place, entries, names)
-        ax.set_yticks(range(len(rows)), [_label(key, rows[key], quantity) for key in rows])
+        ax.set_yticks(range(len(rows)), labels[quantity])
         ax.set(xlabel=textwrap.fill(quantity, 55), ylim=(len(rows) - 0.4, -0.6))
         ax.tick_params(labelsize=9)
         ax.xaxis.set_major_locator(ticker.MaxNLocator(6))
@@ -177,6 +183,12 @@ def _label(key, entries, quantity):
     words = sorted(text for text in said if _states(text) is None)
     label += f" (paper: {'; '.join(words)})" if words else ""
     return textwrap.fill(label, 44)
+
+
+def _row_height(labels, names):
+    """Inches for a row: as many lines as its label has, and a place for each data set."""
+    lines = max(label.count("\n") + 1 for label in labels)
+    return max(0.12 + 0.035 * len(names), 0.19 * lines)
 
 
 def _offset(name, names):

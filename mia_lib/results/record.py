@@ -1,9 +1,8 @@
-"""One record: made, written whole or not at all, found, read and checked."""
+"""One record: made, written whole or not at all, found and read."""
 
 import json
 import math
 import numbers
-import os
 import platform
 import re
 from dataclasses import dataclass
@@ -15,47 +14,11 @@ import numpy as np
 
 from mia_lib import __version__, checks, clock, disk
 from mia_lib.intervals import Estimate
-from mia_lib.results.code import hash_code
+from mia_lib.results.places import recorded, written
+from mia_lib.results.schema import SCALES, SCHEMA, check, check_row
+from mia_lib.results.today import code_of
 
-SCHEMA = 1
-SCALES = ("smoke", "default", "seeds", "paper")  # from the smallest to the largest
 PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "torchvision")
-
-_TEXT, _NUMBER, _WHOLE = "a text", "a finite number", "a whole number"
-_HEADER = {
-    "schema": (_WHOLE,),
-    "notebook": (_TEXT,),
-    "data": (_TEXT,),
-    "scale": (_TEXT,),
-    "parameters": ("an object",),
-    "seed": (_WHOLE, "null"),
-    "hashes": ("an object",),
-    "versions": ("an object",),
-    "device": (_TEXT,),
-    "date": (_TEXT,),
-    "seconds": (_NUMBER,),
-    "rows": ("a list",),
-}
-_SINCE = {"processor_seconds": (_NUMBER, "null")}  # entries that the oldest records lack
-_ROW = {
-    "id": (_TEXT,),
-    "what": (_TEXT,),
-    "paper": (_NUMBER, _TEXT, "null"),
-    "where": (_TEXT, "null"),
-    "value": (_NUMBER, "null"),
-    "low": (_NUMBER, "null"),
-    "high": (_NUMBER, "null"),
-    "n": (_WHOLE, "null"),
-    "note": (_TEXT,),
-}
-_IS = {
-    _TEXT: lambda v: isinstance(v, str),
-    _NUMBER: lambda v: isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v),
-    _WHOLE: lambda v: isinstance(v, int) and not isinstance(v, bool),
-    "an object": lambda v: isinstance(v, dict),
-    "a list": lambda v: isinstance(v, list),
-    "null": lambda v: v is None,
-}
 
 
 def row(id, what, value, *, low=None, high=None, n=None, paper=None, where=None, note=""):
@@ -102,7 +65,7 @@ def row(id, what, value, *, low=None, high=None, n=None, paper=None, where=None,
         id=id, what=what, paper=paper, where=where, value=value, low=low, high=high, n=n, note=note
     )
     made = {key: _plain(key, v) for key, v in made.items()}
-    _check_row("row", made)
+    check_row("row", made)
     return made
 
 
@@ -197,7 +160,7 @@ def write(provenance, rows, seconds, *, name=None, folder=None):
     }
     record = _plain("record", record)
     check(record)
-    target = (_written() if folder is None else Path(folder)) / f"{text}.json"
+    target = (written() if folder is None else Path(folder)) / f"{text}.json"
     disk.write_json(target, record, shared=True)
     return target
 
@@ -324,133 +287,6 @@ def largest(notebook, folder=None):
     return {record["data"]: record for record in records}  # the last of a data set stays
 
 
-def check(record):
-    """Raise unless a record has every entry that it must have, and no other.
-
-    Parameters
-    ----------
-    record : dict
-
-    Raises
-    ------
-    ValueError
-        Names the entry: missing, unknown, of the wrong type, another schema version, low above
-        high.
-
-    Examples
-    --------
-    >>> check({"schema": 0})
-    Traceback (most recent call last):
-    ...
-    ValueError: record.schema: given 0, expected 1
-    """
-    if not isinstance(record, dict):
-        checks.fail("record", type(record).__name__, "an object")
-    if record.get("schema", SCHEMA) != SCHEMA:  # first, since another version has other entries
-        checks.fail("record.schema", repr(record["schema"]), str(SCHEMA))
-    _check_entries(
-        "record", record, _HEADER | {key: _SINCE[key] for key in _SINCE if key in record}
-    )
-    for i, entry in enumerate(record["rows"]):
-        _check_row(f"record.rows[{i}]", entry)
-    if not record["rows"]:
-        checks.fail("record.rows", "no row", "at least one")
-    kinds = {"data": (_TEXT, "null"), "code": (_TEXT, "null")}
-    _check_entries("record.hashes", record["hashes"], kinds)
-    try:
-        datetime.fromisoformat(record["date"])
-    except ValueError:
-        checks.fail("record.date", repr(record["date"]), "an ISO 8601 date")
-
-
-def recorded():
-    """The folder of the records that pages read: notebooks/results of the project.
-
-    Returns
-    -------
-    pathlib.Path
-        Under the closest folder with a pyproject.toml, from the working folder upwards; else under
-        the working folder.
-
-    Examples
-    --------
-    >>> recorded().parts[-2:]
-    ('notebooks', 'results')
-    """
-    return _project() / "notebooks" / "results"
-
-
-def _written():
-    chosen = os.environ.get("MIA_RESULTS")
-    return Path(chosen) if chosen else _project() / "_build" / "results"
-
-
-def _project():
-    here = Path.cwd()
-    return next(
-        (folder for folder in (here, *here.parents) if (folder / "pyproject.toml").is_file()), here
-    )
-
-
-def code_of(notebook):
-    """Hash of the notebook's code and of what it can reach, as it was when the run began.
-
-    `scripts/run.py` takes it before it starts and hands it on in MIA_CODE, since files may change
-    during a long run.
-
-    Parameters
-    ----------
-    notebook : str
-        Its name.
-
-    Returns
-    -------
-    str or None
-        As `hash_code` makes it; None where no such notebook is in the project.
-
-    Notes
-    -----
-    `write` puts it into the record.
-
-    Examples
-    --------
-    >>> code_of("no such notebook") is None
-    True
-    """
-    name, _, begun = os.environ.get("MIA_CODE", "").partition(" ")
-    if name == notebook and begun:
-        return begun
-    page = recorded().parent / f"{notebook}.ipynb"
-    return hash_code(page) if page.is_file() else None
-
-
-def as_of_today(records, notebooks=None):
-    """Which records were made by the code as it is now.
-
-    Parameters
-    ----------
-    records : list of dict
-    notebooks : path, optional
-        The folder of the experiment notebooks. Default: notebooks of the project.
-
-    Returns
-    -------
-    list of bool
-        False where the hash of the notebook's code and of what it can reach has changed, where
-        there is no such notebook, and for records whose hash is of an older kind.
-
-    Examples
-    --------
-    >>> as_of_today([{"notebook": "gone", "hashes": {"code": "0"}}])
-    [False]
-    """
-    folder = recorded().parent if notebooks is None else Path(notebooks)
-    names = {record["notebook"] for record in records}
-    pages = {name: folder / f"{name}.ipynb" for name in names}
-    today = {name: hash_code(page) for name, page in pages.items() if page.is_file()}
-    return [today.get(record["notebook"], 0) == record["hashes"]["code"] for record in records]
-
-
 def _versions():
     versions = {"python": platform.python_version(), "mia_lib": __version__}
     for package in PACKAGES:
@@ -481,29 +317,3 @@ def _plain(name, value):
     if value is None or isinstance(value, (bool, int, str)):
         return value
     checks.fail(name, type(value).__name__, "a number, a text, a list or a dict")
-
-
-def _check_entries(name, entries, schema):
-    if not isinstance(entries, dict):
-        checks.fail(name, type(entries).__name__, "an object")
-    for key, kinds in schema.items():
-        if key not in entries:
-            checks.fail(f"{name}.{key}", "nothing", " or ".join(kinds))
-        if not any(_IS[kind](entries[key]) for kind in kinds):
-            checks.fail(f"{name}.{key}", repr(entries[key])[:80], " or ".join(kinds))
-    for key in entries:
-        if key not in schema:
-            checks.fail(f"{name}.{key}", "an unknown entry", "one of " + ", ".join(schema))
-
-
-def _check_row(name, entry):
-    _check_entries(name, entry, _ROW)
-    low, high = entry["low"], entry["high"]
-    if (low is None) != (high is None):
-        checks.fail(
-            f"{name}.{'low' if low is None else 'high'}",
-            "null",
-            "both ends of an interval, or none",
-        )
-    if low is not None and low > high:
-        checks.fail(f"{name}.low", f"{low:g} above high = {high:g}", "low <= high")

@@ -3,13 +3,14 @@
 `Classifier` is a recipe: call it with data, training sets and generators and it returns the weights
 of all models. `recipe` holds the choices, `batches` who sees which example when, `stacked` many
 MLPs as batched matrix products with a hand-written backward pass, `looped` any network with
-autograd, one after the other, `regularized` the defences that change what is minimised, `private`
-differentially private training.
+autograd, one after the other, `regularized` the defences that change what is minimised, `penalised`
+the one with an L1 penalty, `private` differentially private training.
 
 Taught in book/lira.ipynb, book/defenses.ipynb and book/attacking_dp.ipynb.
 """
 
-from mia_lib.train.private import PrivateSGD, epsilon
+from mia_lib.train.penalised import L1Penalty
+from mia_lib.train.private import PrivateSGD, epsilon, noise_multiplier
 from mia_lib.train.recipe import Classifier
 from mia_lib.train.regularized import AdversarialRegularization, Distillation, epoch_logits
 
@@ -17,7 +18,9 @@ __all__ = [
     "AdversarialRegularization",
     "Classifier",
     "Distillation",
+    "L1Penalty",
     "PrivateSGD",
     "epoch_logits",
     "epsilon",
+    "noise_multiplier",
 ]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy import optimize
 
 from mia_lib import checks, privacy, reseed
 from mia_lib.train import batches, stacked
@@ -183,6 +184,48 @@ def epsilon(noise_multiplier, sampling_rate, n_steps, *, delta=1e-5):
         # "Optimal order is the largest alpha": a limit all the same, only not the tightest.
         warnings.filterwarnings("ignore", message="Optimal order")
         return float(accountant.get_epsilon(delta))
+
+
+def noise_multiplier(budget, sampling_rate, n_steps, *, delta=1e-5):
+    """The noise with which DP-SGD spends a given epsilon, the inverse of `epsilon`.
+
+    Parameters
+    ----------
+    budget : float
+        The epsilon that may be spent, above 0.
+    sampling_rate, n_steps, delta
+        As for `epsilon`.
+
+    Returns
+    -------
+    float
+        sigma, from 0.5 / 1024 to 500.
+
+    Raises
+    ------
+    ValueError
+        For a value outside its range, a budget that needs other noise than this.
+
+    Notes
+    -----
+    Run in notebooks/hr_mmd.ipynb.
+
+    Examples
+    --------
+    >>> f"{noise_multiplier(2.10, 0.01, 1000):.2f}"
+    '1.00'
+    """
+    budget = checks.number("budget", budget, 0, open_low=True)
+
+    def excess(noise):
+        return epsilon(noise, sampling_rate, n_steps, delta=delta) - budget
+
+    low, high = 0.5, 500.0
+    while low > 0.5 / 1024 and excess(low) < 0:
+        low /= 2
+    if excess(low) < 0 or excess(high) > 0:
+        checks.fail("budget", f"{budget:g}", f"one that noise from {low:.2g} to {high:g} spends")
+    return float(optimize.brentq(excess, low, high))
 
 
 def _drawn(ids, rate, rng, needed):

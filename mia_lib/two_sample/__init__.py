@@ -16,7 +16,7 @@ from mia_lib.two_sample.kernel_tests import (
 from mia_lib.two_sample.kernels import deep_kernel, gaussian_kernel, median_bandwidth
 from mia_lib.two_sample.mmd import mmd2, mmd2_variance, predicted_power
 from mia_lib.two_sample.permutation import TestResult, permutation_test
-from mia_lib.two_sample.power import power_curve
+from mia_lib.two_sample.power import fitted_kernel, median_kernel, power_curve
 from mia_lib.two_sample.representations import layer_outputs, representations
 from mia_lib.two_sample.score_tests import classifier_test, mean_test, t_test
 from mia_lib.two_sample.sets import set_threshold
@@ -30,11 +30,13 @@ __all__ = [
     "classifier_test",
     "deep_feature_test",
     "deep_kernel",
+    "fitted_kernel",
     "gaussian_kernel",
     "layer_outputs",
     "mean_embedding_test",
     "mean_test",
     "median_bandwidth",
+    "median_kernel",
     "median_kernel_test",
     "mmd2",
     "mmd2_variance",

@@ -70,7 +70,7 @@ def deep_kernel(rep_x, raw_x, rep_y, raw_y, epsilon, bandwidth_rep, bandwidth_ra
 
     Notes
     -----
-    HR-MMD eq. 5. Run in notebooks/hr_mmd.ipynb.
+    HR-MMD eq. 5. `HrMmd` fits it, and `fitted_kernel` makes it a kernel of numbered records.
 
     Examples
     --------

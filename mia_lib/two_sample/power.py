@@ -1,4 +1,5 @@
-"""Power against the share of members: many tests with one kernel, both sets drawn anew for each.
+"""Power against the share of members: many tests with one kernel, both sets drawn anew for each;
+and kernels as such tests take them.
 
 Taught in book/two_sample.ipynb.
 """
@@ -6,6 +7,7 @@ Taught in book/two_sample.ipynb.
 import numpy as np
 
 from mia_lib import checks
+from mia_lib.two_sample import kernels
 from mia_lib.two_sample.permutation import permutation_test
 
 
@@ -15,10 +17,9 @@ def power_curve(kernel, member, size, shares, *, n_repeats=100, n_permutations=4
     Parameters
     ----------
     kernel : callable
-        Takes the numbers of m records and returns their kernel values (m, m). A fitted kernel is
-        ``lambda r: deep_kernel(rep[r], raw[r], rep[r], raw[r], **fitted.parameters)``, a matrix
-        made before ``lambda r: gram[np.ix_(r, r)]``. Records that it was fitted on must not be
-        among the n.
+        Takes the numbers of m records and returns their kernel values (m, m): `median_kernel`,
+        `fitted_kernel`, or ``lambda r: gram[np.ix_(r, r)]`` of a matrix made before. Records that
+        it was fitted on must not be among the n.
     member : bool array (n,)
         True where the model was trained on the record.
     size : int
@@ -95,3 +96,80 @@ def power_curve(kernel, member, size, shares, *, n_repeats=100, n_permutations=4
             gram = kernel(np.append(s_x, rng.permutation(s_y)))
             p_values[i, j] = permutation_test(gram, size, n_permutations, rng).p_value
     return p_values
+
+
+def median_kernel(rep):
+    """A Gaussian kernel of numbered records, as wide as the median distance of those asked for.
+
+    Parameters
+    ----------
+    rep : array (n, ...)
+        Records, or what a model makes of them.
+
+    Returns
+    -------
+    callable
+        ``kernel(numbers (m,)) -> (m, m)``, all 1 where the records are all the same: there is
+        nothing to see then.
+
+    Notes
+    -----
+    In `power_curve` it makes `median_kernel_test` repeated: MMD-G on records, HR+MMD-G on
+    representations (HR-MMD App. G.3). Run in notebooks/hr_mmd.ipynb.
+
+    Examples
+    --------
+    >>> median_kernel(np.array([0.0, 7.0, 1.0]))([0, 2]).round(2)
+    array([[1.  , 0.61],
+           [0.61, 1.  ]])
+    """
+
+    def kernel(numbers):
+        some = kernels.flat("rep", rep[numbers])
+        if np.ptp(some, axis=0).max() == 0:
+            return np.ones((len(some), len(some)))
+        return kernels.gaussian_kernel(some, some, kernels.median_bandwidth(some))
+
+    return kernel
+
+
+def fitted_kernel(test, rep, raw):
+    """The kernel of a fitted HR-MMD test, of numbered records.
+
+    Parameters
+    ----------
+    test : HrMmd
+        Fitted, on other records than these.
+    rep, raw : array (n, ...)
+        Representations and records.
+
+    Returns
+    -------
+    callable
+        ``kernel(numbers (m,)) -> (m, m)``.
+
+    Raises
+    ------
+    ValueError
+        A test that was not fitted.
+
+    Notes
+    -----
+    In `power_curve` it makes one fit serve for many tests. Run in notebooks/hr_mmd.ipynb.
+
+    Examples
+    --------
+    >>> from mia_lib.two_sample import HrMmd
+    >>> x = np.random.default_rng(0).normal(size=(4, 9, 2))
+    >>> test = HrMmd(n_steps=1).fit(x[0], x[0], x[1], x[1])
+    >>> fitted_kernel(test, x[2], x[2])([0, 1, 5]).shape
+    (3, 3)
+    """
+    if test.parameters is None:
+        checks.fail("test", "one before fit", "a fitted HrMmd")
+
+    def kernel(numbers):
+        pair = rep[numbers], raw[numbers]
+        return kernels.deep_kernel(*pair, *pair, **test.parameters)
+
+    return kernel

@@ -92,7 +92,7 @@ def layer_outputs(network, x, layers, *, batch=1024):
 
     Notes
     -----
-    HR-MMD App. G.5.
+    HR-MMD App. G.5. Run in notebooks/hr_mmd.ipynb.
 
     Examples
     --------

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mia_lib import attacks, lira, metrics, risk_score, shadow, signals, train
-from mia_lib.attacks import catalogue
+from mia_lib.attacks.entry import NEEDS
 
 ROOT = Path(__file__).resolve().parents[2]
 entries = pytest.mark.parametrize("entry", attacks.CATALOGUE, ids=lambda entry: entry.name)
@@ -462,7 +462,7 @@ def test_the_spread_is_each_records_own_from_64_models_on(name):
 def test_one_target_and_all_targets_agree(entry):
     world = World(3, n_models=8, n=90, gain=0.5)
     fast = {"epochs": 3} if "epochs" in entry.options else {}
-    fast |= {"steps": 20} if entry.name == "Quantile regression" else {}
+    fast |= {"n_steps": 20} if entry.name == "Quantile regression" else {}
     every = world.all_targets(entry, **fast)
     assert every.shape == (8, 90) and every.dtype == np.float64 and np.isfinite(every).all()
     rng = np.random.default_rng(0)  # one after the other, as all at once draws from it
@@ -495,7 +495,7 @@ def test_finds_nothing_where_there_is_nothing(entry):
     """
     n_models, n, repetitions = 16, 300, 4
     fast = {"epochs": 3} if "epochs" in entry.options else {}
-    fast |= {"steps": 20} if entry.name == "Quantile regression" else {}
+    fast |= {"n_steps": 20} if entry.name == "Quantile regression" else {}
     found = [pooled_auc(entry, World(s, n_models, n), **fast) for s in range(repetitions)]
     size = n_models * n
     spread = math.sqrt((size + 1) / (12 * (size / 2) ** 2) / repetitions)
@@ -510,7 +510,7 @@ def test_finds_nothing_where_there_is_nothing(entry):
 )
 def test_finds_what_is_there(entry):
     """Members whose right logit is larger, or whose gradient is smaller, have larger scores."""
-    fast = {"steps": 100} if entry.name == "Quantile regression" else {}
+    fast = {"n_steps": 100} if entry.name == "Quantile regression" else {}
     assert pooled_auc(entry, World(9, 16, 300, gain=2.5), **fast) > 0.6
 
 
@@ -591,7 +591,7 @@ def test_probability_zero_is_finite_for_networks():
 @entries
 def test_the_entry_says_what_it_is(entry):
     assert entry.name and entry.authors and entry.equation and 2017 <= entry.year <= 2026
-    assert set(entry.needs) <= set(catalogue.NEEDS) and entry.adversary
+    assert set(entry.needs) <= set(NEEDS) and entry.adversary
     assert (ROOT / entry.chapter).is_file()
     assert attacks.named(entry.name) is entry
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -600,7 +600,7 @@ def test_the_entry_says_what_it_is(entry):
         entry.options["gamma"] = 3.0
     # what one of its functions can be given beside the signals, the other can be given too
     fast = {"epochs": 1} if "epochs" in entry.options else {}
-    fast |= {"steps": 2} if entry.name == "Quantile regression" else {}
+    fast |= {"n_steps": 2} if entry.name == "Quantile regression" else {}
     World(5, n_models=8, n=30).all_targets(entry, **fast)
 
 

@@ -20,7 +20,7 @@ def test_linear_regressor_against_linear_programming():
     rng = np.random.default_rng(0)
     x, member, features = made(4, 1200, rng)
     got = x - attacks.quantile_regression(
-        x, member, features, level=0.8, hidden=0, steps=700, rng=np.random.default_rng(1)
+        x, member, features, level=0.8, hidden=0, n_steps=700, rng=np.random.default_rng(1)
     )
     fold = np.random.default_rng(1).permutation(1200) % 2
     apart, losses = [], []
@@ -63,7 +63,7 @@ def test_signals_that_carry_nothing():
         rng = np.random.default_rng([seed, 3])
         x, member, features = made(8, 300, rng)
         score = attacks.quantile_regression(
-            x, member, features, level=0.9, hidden=64, steps=300, rng=rng
+            x, member, features, level=0.9, hidden=64, n_steps=300, rng=rng
         )
         found.append([metrics.roc(score, member).auc, metrics.roc(np.abs(score), member).auc])
     error = np.maximum(np.std(found, axis=0, ddof=1) / np.sqrt(6), np.sqrt(1 / (6 * 7200)))

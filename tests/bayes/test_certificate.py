@@ -205,3 +205,23 @@ def test_where_nothing_leaks_the_certificate_says_so():
 def test_bad_cells(signals, bins, message):
     with pytest.raises(ValueError, match=message):
         certified(*signals, bins)
+
+
+def test_sure_risk_is_the_end_of_each_interval_that_is_nearer_to_0():
+    rng = np.random.default_rng(1)
+    query = bayes.Histogram(rng.random(90) ** 2, rng.random(200), 0.4, 6)
+    signal = rng.random(25)
+    wanted = []
+    for low, high in zip(*query.risk_interval(signal, 0.1 / 25)):
+        wanted.append(0.0 if low <= 0 <= high else min(abs(low), abs(high)))
+    assert bayes.sure_risk(query, signal, 0.1) == pytest.approx(wanted)
+
+
+@pytest.mark.simulation
+def test_sure_risk_is_above_0_for_no_record_where_nothing_leaks():
+    wrong = 0
+    for seed in range(300):
+        x, y = np.random.default_rng(seed).random((2, 60))
+        query = bayes.Histogram(x, y, bins=[np.linspace(0, 1, 6)])
+        wrong += (bayes.sure_risk(query, np.concatenate([x, y]), 0.2) > 0).any()
+    assert wrong <= 0.2 * 300

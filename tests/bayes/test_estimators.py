@@ -175,3 +175,76 @@ def test_bad_numbers():
     for n in (0, 1.5):
         with pytest.raises(ValueError, match="n_permutations"):
             bayes.permutation_p_value(x, x, n_permutations=n)
+
+
+def literal_held_out(x, y, prior, bins, rng):
+    """2 accuracy - 1 of the sign of f, fitted on one half and judged on the other, by loops."""
+    x_first, y_first = (
+        set(rng.permutation(rows)[: len(rows) // 2].tolist())
+        for rows in (np.arange(len(x)), np.arange(len(x), len(x) + len(y)))
+    )
+    values, inside = np.concatenate([x, y]), [True] * len(x) + [False] * len(y)
+    fit = [i for i in range(len(values)) if i in x_first or i in y_first]
+    low, high = min(values[i] for i in fit), max(values[i] for i in fit)
+
+    def cell(value):
+        return min(int((value - low) / (high - low) * bins), bins - 1)
+
+    right = {True: [], False: []}
+    for i in sorted(set(range(len(values))) - set(fit)):
+        a, b = (
+            weight
+            * np.mean([cell(values[j]) == cell(values[i]) for j in fit if inside[j] is group])
+            for weight, group in ((prior, True), (1 - prior, False))
+        )
+        outside = not low <= values[i] <= high
+        called = prior > 0.5 if outside or a + b == 0 else a > b
+        right[inside[i]].append(called == inside[i])
+    return 2 * (prior * np.mean(right[True]) + (1 - prior) * np.mean(right[False])) - 1
+
+
+@pytest.mark.parametrize("prior", [0.5, 0.7])
+def test_held_out_advantages_are_the_literal_ones_on_the_same_halves(prior):
+    data = np.random.default_rng(3)
+    x, y, member = data.random(20) ** 2, data.random(30), np.arange(50) < 20
+    found = bayes.held_out_advantages(
+        {"one": np.concatenate([x, y])},
+        member,
+        prior,
+        bins=5,
+        n_splits=3,
+        rng=np.random.default_rng(4),
+    )
+    same = np.random.default_rng(4)
+    wanted = [literal_held_out(x, y, prior, 5, same) for _ in range(3)]
+    assert found["one"] == pytest.approx(np.mean(wanted), abs=1e-12)
+
+
+def test_held_out_queries_share_their_halves_and_the_heuristic_its_scores(rng):
+    signal, member = rng.random(40), np.arange(40) < 15
+    both = {"one": signal, "again": signal, "shifted": 2 * signal + 1}
+    found = bayes.held_out_advantages(both, member, bins=4, score=signal, rng=rng)
+    assert found["one"] == found["again"] == pytest.approx(found["shifted"], abs=0.2)
+    sure = bayes.held_out_advantages({}, member, score=1.0 * member, rng=rng)
+    assert sure == {"heuristic": 1.0}
+
+
+def test_held_out_advantages_of_noise_have_mean_0_in_two_dimensions():
+    rng, member = np.random.default_rng(5), np.arange(120) < 40
+    found = [
+        bayes.held_out_advantages(
+            {"two": rng.random((120, 2))}, member, bins=10, n_splits=2, rng=rng
+        )["two"]
+        for _ in range(60)
+    ]
+    assert abs(np.mean(found)) < 4 * np.std(found) / np.sqrt(60)
+
+
+def test_held_out_advantages_name_what_does_not_fit(rng):
+    member = np.arange(20) < 10
+    with pytest.raises(ValueError, match="^one: given 19 records, expected 20"):
+        bayes.held_out_advantages({"one": rng.random(19)}, member)
+    with pytest.raises(ValueError, match="^member: given 3 of 20"):
+        bayes.held_out_advantages({"one": rng.random(20)}, np.arange(20) < 3)
+    with pytest.raises(ValueError, match="^n_splits: given 0"):
+        bayes.held_out_advantages({"one": rng.random(20)}, member, n_splits=0)

@@ -8,7 +8,7 @@ from scipy import integrate, stats
 from scipy.stats import norm
 
 from mia_lib import bayes
-from mia_lib.bayes import kernel_density
+from mia_lib.bayes import kernel_sums
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_fast_path_keeps_its_promise(rng, shape, monkeypatch):
-    monkeypatch.setattr(kernel_density, "FAST_FROM", 1)
+    monkeypatch.setattr(kernel_sums, "FAST_FROM", 1)
     points = SHAPES[shape](rng, 3000)
     query = bayes.KernelDensity(points, points)
     h = float(query.bandwidth[0])
@@ -90,8 +90,8 @@ def test_fast_path_keeps_its_promise(rng, shape, monkeypatch):
 
 def test_the_promise_can_be_broken(rng, monkeypatch):
     # A grid that is too coarse must be caught by the test above.
-    monkeypatch.setattr(kernel_density, "FAST_FROM", 1)
-    monkeypatch.setattr(kernel_density, "POINTS_PER_BANDWIDTH", 8)
+    monkeypatch.setattr(kernel_sums, "FAST_FROM", 1)
+    monkeypatch.setattr(kernel_sums, "POINTS_PER_BANDWIDTH", 8)
     points = np.append(np.zeros(2999), 3.0)
     query = bayes.KernelDensity(points, points, bandwidth=0.1)
     at = np.linspace(-0.5, 0.5, 300)
@@ -102,16 +102,16 @@ def test_exact_path_in_small_blocks_and_without_a_grid(rng, monkeypatch):
     points, at = np.sort(rng.standard_t(1, size=500)), rng.standard_t(1, size=300)
     expected = literal(points, at, 1.0) * np.sqrt(2 * np.pi)
     for pairs in (1, 700, 1 << 21):
-        monkeypatch.setattr(kernel_density, "PAIRS", pairs)
+        monkeypatch.setattr(kernel_sums, "PAIRS", pairs)
         np.testing.assert_allclose(
-            kernel_density._mean_of_neighbours(points, at), expected, rtol=1e-12, atol=1e-300
+            kernel_sums.mean_of_neighbours(points, at), expected, rtol=1e-12, atol=1e-300
         )
-        pairwise = kernel_density._mean_by_pairs(points[:, None], at[:, None])
+        pairwise = kernel_sums.mean_by_pairs(points[:, None], at[:, None])
         np.testing.assert_allclose(pairwise, expected, rtol=1e-12, atol=1e-300)
-    monkeypatch.setattr(kernel_density, "FAST_FROM", 1)
-    monkeypatch.setattr(kernel_density, "GRID_LIMIT", 10)
+    monkeypatch.setattr(kernel_sums, "FAST_FROM", 1)
+    monkeypatch.setattr(kernel_sums, "GRID_LIMIT", 10)
     np.testing.assert_allclose(
-        kernel_density._mean_on_line(points, at), expected, rtol=1e-12, atol=1e-300
+        kernel_sums.mean_on_line(points, at), expected, rtol=1e-12, atol=1e-300
     )
 
 
@@ -165,7 +165,7 @@ def test_advantage_without_a_grid_and_in_two_dimensions(rng, monkeypatch):
     x, y = rng.normal(size=300) + 1, rng.normal(size=200)
     query = bayes.KernelDensity(x, y, 0.4, 0.3)
     value = query.advantage().value
-    monkeypatch.setattr(kernel_density, "GRID_LIMIT", 10)
+    monkeypatch.setattr(kernel_sums, "GRID_LIMIT", 10)
     assert query.advantage(rng=rng).value == pytest.approx(value, abs=0.01)
 
     x, y, h = rng.normal(size=(60, 2)) + 0.7, rng.normal(size=(50, 2)), np.array([0.5, 0.3])

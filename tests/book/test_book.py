@@ -16,6 +16,8 @@ import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from mia_lib import results
+
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
     "Makefile",
@@ -263,3 +265,16 @@ def test_the_page_of_records_is_executed_again_when_an_experiment_changes(tmp_pa
     first, second, reworded = keys("a = 1"), keys("a = 2"), keys("a = 2", "# Very tiny")
     assert {name for name in first if first[name] != second[name]} == {"records", "tiny"}
     assert reworded == second
+
+
+def test_pictures_of_records_are_described(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(ROOT / "scripts"), *sys.path])
+    book = importlib.import_module("book")
+    text = 'from mia_lib import results\n\nresults.picture("lira", what=r"^comparison: balanced");'
+    notebook = new_notebook(cells=[new_code_cell(text), new_code_cell("1 + 1")])
+    notebook.cells[0].metadata["mystnb"] = {"figure": {"name": "fig"}, "image": {"alt": "old"}}
+    picture, other = book.described(notebook).cells
+    given = {"what": "^comparison: balanced", "folder": ROOT / "notebooks/results"}
+    assert picture.metadata["mystnb"]["figure"] == {"name": "fig"}
+    assert picture.metadata["mystnb"]["image"]["alt"] == results.picture_alt("lira", **given)
+    assert "mystnb" not in other.metadata

@@ -16,16 +16,6 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import check_notebooks  # noqa: E402  (the folder of scripts is not a package)
 
 LONGEST_CELL = 40  # lines
-# Pages whose cells are longer, and how long the longest is: it may only become shorter.
-LONGER = {
-    "book/defenses.ipynb": 50,
-    "book/generative.ipynb": 131,
-    "book/who_is_exposed.ipynb": 92,
-    "notebooks/bayes.ipynb": 83,
-    "notebooks/defenses.ipynb": 113,
-    "notebooks/gan.ipynb": 76,
-    "notebooks/hr_mmd.ipynb": 69,
-}
 STORED = check_notebooks.stored()
 
 
@@ -46,8 +36,7 @@ def test_cells_are_short(path):
         for cell in cells
         if cell["cell_type"] == "code" and "parameters" not in cell["metadata"].get("tags", [])
     ]
-    name = path.relative_to(ROOT).as_posix()
-    assert max(lines, default=0) <= LONGER.get(name, LONGEST_CELL)
+    assert max(lines, default=0) <= LONGEST_CELL
 
 
 def code_lines(cell):

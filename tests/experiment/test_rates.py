@@ -60,3 +60,43 @@ def test_a_rate_has_the_limits_at_which_its_count_is_just_likely_enough(count, n
         assert stats.binom.sf(count - 1, n, found.low) == pytest.approx(0.05)
     if count < n:
         assert stats.binom.cdf(count, n, found.high) == pytest.approx(0.05)
+
+
+def test_groups_of_one_trial_and_groups_that_agree_count_once_each():
+    for hits, count, value in (
+        ([[True], [False], [True], [False], [False]], 2, 0.4),
+        ([[True, False]] * 6, 3, 0.5),
+        ([[False] * 3] * 4, 0, 0.0),
+    ):
+        found, n = experiment.rate_of_groups(hits, 0.1), len(hits)
+        assert found.value == value
+        assert stats.binom.cdf(count, n, found.high) == pytest.approx(0.05)
+        assert count == 0 or stats.binom.sf(count - 1, n, found.low) == pytest.approx(0.05)
+
+
+def test_groups_that_differ_are_drawn_again():
+    hits = np.random.default_rng(0).random((200, 4)) < np.repeat([0.1, 0.9], 100)[:, None]
+    found = experiment.rate_of_groups(hits, 0.05, seed=1)
+    assert found.value == hits.mean()
+    spread = hits.mean(1).std() / np.sqrt(200)  # of a mean of groups, by the central limit
+    assert found.low == pytest.approx(found.value - 1.96 * spread, abs=0.2 * spread)
+    assert found.high == pytest.approx(found.value + 1.96 * spread, abs=0.2 * spread)
+    assert found == experiment.rate_of_groups(hits, 0.05, seed=1)
+
+
+@pytest.mark.parametrize("hits", [[True, False], np.zeros((0, 3)), np.zeros((3, 0))])
+def test_no_groups_are_refused(hits):
+    with pytest.raises(ValueError, match="hits: given shape"):
+        experiment.rate_of_groups(hits)
+
+
+def test_the_gap_of_the_loss_model_by_model():
+    logits, y, masks = models()
+    gaps = experiment.loss_gap(logits[:, 0], y, masks)
+    for s in range(3):
+        p = np.exp(logits[s, 0].astype(float))
+        loss = -np.log(p[np.arange(20), y] / p.sum(1))
+        expected = loss[~masks[s]].mean() - loss[masks[s]].mean()
+        assert gaps[s] == pytest.approx(expected, abs=1e-6)
+    with pytest.raises(ValueError, match="masks: given shape"):
+        experiment.loss_gap(logits[:, 0], y, masks[:2])

@@ -295,7 +295,7 @@ class TestReconstruction:
             return (w @ torch.tensor(matrix) + torch.tensor(shift)).reshape(-1, 4, 6)
 
         gan = Made(generator, latent=5)
-        found = generative.reconstruction(gan, x, steps=150, learning_rate=0.1, rng=rng, batch=32)
+        found = generative.reconstruction(gan, x, n_steps=150, learning_rate=0.1, rng=rng, batch=32)
         np.testing.assert_allclose(found, -residual, rtol=1e-3)
 
     def test_a_trained_network_finds_its_own_records_again_and_stays_as_it_is(self):
@@ -305,7 +305,9 @@ class TestReconstruction:
         )[3]
         before = [p.clone() for p in gan.generator.state_dict().values()]
         made = gan.generate(20, rng)
-        found = generative.reconstruction(gan, np.concatenate([made, 1 - made]), steps=150, rng=rng)
+        found = generative.reconstruction(
+            gan, np.concatenate([made, 1 - made]), n_steps=150, rng=rng
+        )
         assert found[:20].mean() > 0.15 * found[20:].mean() and found[20:].max() < -0.2
         assert all((p == q).all() for p, q in zip(gan.generator.state_dict().values(), before))
         assert all(p.grad is None for p in gan.generator.parameters())
@@ -319,7 +321,7 @@ class TestReconstruction:
                 Made(net, latent=4),
                 x,
                 None,
-                steps=steps,
+                n_steps=steps,
                 restarts=restarts,
                 candidates=500,
                 rng=rng,
@@ -338,7 +340,9 @@ class TestReconstruction:
     def test_batches_do_not_influence_each_other(self):
         gan, x = Made(network(2), latent=4), np.random.default_rng(14).normal(size=(11, 9))
         one, many = (
-            generative.reconstruction(gan, x, None, steps=40, rng=np.random.default_rng(3), batch=b)
+            generative.reconstruction(
+                gan, x, None, n_steps=40, rng=np.random.default_rng(3), batch=b
+            )
             for b in (1, 256)
         )
         np.testing.assert_allclose(one, many, rtol=1e-4)
@@ -348,7 +352,7 @@ class TestReconstruction:
 
         def both(*nets):
             return generative.reconstruction(
-                Made(*nets, latent=4), x, None, steps=60, restarts=4, rng=np.random.default_rng(4)
+                Made(*nets, latent=4), x, None, n_steps=60, restarts=4, rng=np.random.default_rng(4)
             )
 
         alone = [both(net) for net in (first, second)]
@@ -361,7 +365,7 @@ class TestReconstruction:
 
         x, labels = np.eye(3)[[0, 1, 2, 0]], np.array([0, 1, 2, 1])
         gan = Made(generator, latent=3, n_classes=3)
-        found = generative.reconstruction(gan, x, labels, steps=5, restarts=1, candidates=5)
+        found = generative.reconstruction(gan, x, labels, n_steps=5, restarts=1, candidates=5)
         np.testing.assert_allclose(found, [0, 0, 0, -np.sqrt(2)], atol=0.02)
         with pytest.raises(ValueError, match="labels: given"):
             generative.reconstruction(gan, x)
@@ -523,9 +527,52 @@ def test_networks_that_never_saw_anything_tell_nothing():
             generative.max_score(gan, x),
             generative.mean_score(gan, x),
             generative.reconstruction(
-                Made(network(seed), latent=4), x, None, steps=20, restarts=1, candidates=50, rng=rng
+                Made(network(seed), latent=4),
+                x,
+                None,
+                n_steps=20,
+                restarts=1,
+                candidates=50,
+                rng=rng,
             ),
         )
         found.append([metrics.roc(query, member).auc for query in queries])
     error = np.sqrt((100 + 100 + 1) / (12 * 100 * 100) / 30)
     assert (np.abs(np.mean(found, axis=0) - 0.5) < 4 * error).all()
+
+
+class TestNamedQueries:
+    NAMES = ("embedded", "score", "all scores", "nearest", "average of 3", "vector of 3")
+    NAMES += ("monte carlo", "domias", "hybrid")
+
+    def test_each_is_the_query_of_its_name(self):
+        rng = np.random.default_rng(3)
+        x, made, known = images(rng, 30), images(rng, 60), images(rng, 60)
+        gan = Scored(rng.normal(size=(2, 16)))
+        found = generative.named_queries(
+            self.NAMES, gan, made, x, reference=known, embedding=lambda z: z[:, 0]
+        )
+        distances = np.sort(spatial.distance.cdist(*(z.reshape(len(z), -1) for z in (x, made))))
+        inside = spatial.distance.cdist(x[:, 0], made[:, 0]).min(1)
+        assert list(found) == list(self.NAMES)
+        assert np.allclose(found["all scores"], gan.scores(x))
+        assert np.allclose(found["score"], gan.scores(x).max(1))
+        assert np.allclose(found["nearest"], -distances[:, 0], atol=1e-5)
+        assert np.allclose(found["average of 3"], -distances[:, :3].mean(1), atol=1e-5)
+        assert np.allclose(found["vector of 3"], -distances[:, :3], atol=1e-5)
+        assert np.allclose(found["embedded"], -inside, atol=1e-5)
+        both = np.stack([gan.scores(x).max(1), -distances[:, 0]], 1)
+        assert np.allclose(found["hybrid"], both, atol=1e-5)
+        radius = generative.ball_radius(made, x)
+        assert np.array_equal(found["monte carlo"], generative.monte_carlo(made, x, radius))
+        assert np.array_equal(found["domias"], generative.domias(made, known, x))
+
+    def test_what_is_unknown_or_missing_is_named(self):
+        rng = np.random.default_rng(4)
+        given = Scored(rng.normal(size=(1, 16))), images(rng, 9), images(rng, 5)
+        with pytest.raises(ValueError, match="^names: given 'oracle'"):
+            generative.named_queries(["oracle"], *given)
+        with pytest.raises(ValueError, match="^reference: given None"):
+            generative.named_queries(["domias"], *given)
+        with pytest.raises(ValueError, match="^embedding: given None"):
+            generative.named_queries(["embedded"], *given)

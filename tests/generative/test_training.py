@@ -12,7 +12,7 @@ import torch
 from scipy import stats
 from torch import nn
 
-from mia_lib import data, generative, metrics
+from mia_lib import data, generative, metrics, train
 from mia_lib.generative import privgan, training, wasserstein
 from mia_lib.generative.networks import Discriminator, Generator
 
@@ -363,6 +363,25 @@ class TestPrivate:
         distance = float(torch.sqrt(sum((m**2).sum() for m in moved)))
         assert 0 < distance <= 2 * max_norm + 1e-5  # replaced: one record left out, one added
 
+    @pytest.mark.parametrize("epsilon", [0.2, 0.9, 1.0, 3.0, 30.0])
+    def test_the_last_epoch_within_a_budget(self, epsilon):
+        n, recipe = 23, generative.DpCganRecipe(epochs=12, batch_size=5, noise_multiplier=2.0)
+        spent = [0.0] + [train.epsilon(2.0, 5 / 23, 4 * epoch) for epoch in range(1, 14)]
+        within = [epoch for epoch in range(14) if spent[epoch] <= epsilon]
+        wanted = None if 13 in within else max(within) or None
+        assert generative.epochs_within(epsilon, n, recipe) == wanted
+
+    def test_the_budgets_of_that_test_are_of_every_kind(self):
+        spent = [train.epsilon(2.0, 5 / 23, 4 * epoch) for epoch in (1, 2, 13)]
+        assert 0.2 < spent[0] < spent[1] < 3.0 < 30.0
+        assert spent[2] < 30.0
+
+    def test_a_budget_that_cannot_be_meant(self):
+        with pytest.raises(ValueError, match="^epsilon: given 0"):
+            generative.epochs_within(0, 100)
+        with pytest.raises(ValueError, match="^n: given 10"):
+            generative.epochs_within(1.0, 10, generative.DpCganRecipe(batch_size=20))
+
     def test_epsilon_by_an_accountant_that_shares_nothing(self):
         """Sampling rate 1: T Gaussian mechanisms are one with noise sigma / sqrt(T), whose exact
         delta is known.
@@ -704,3 +723,21 @@ def test_generated_digits_are_digits(digits_gan):
     noise = classifier.predict_proba(seeded().permuted(made, axis=1)).max(1).mean()
     share = np.bincount(classifier.predict(made), minlength=10) / 1000
     assert share.min() > 0.01 and sure > noise
+
+
+def test_a_release_asks_a_conditional_gan_for_every_class_alike():
+    gan = trained("dp_cgan", RECORDS, np.arange(12) % 3, networks=SMALL, batch_size=2, epochs=1)[1]
+    made = generative.release(gan, 600, seeded(1))
+    assert stats.chisquare(np.bincount(made.labels, minlength=3)).pvalue > 0.001
+    again = seeded(1)
+    labels = again.integers(3, size=600)
+    assert np.array_equal(made.labels, labels)
+    assert np.array_equal(made.x, gan.generate(600, again, labels))
+
+
+def test_a_release_of_any_other_gan_is_what_it_generates():
+    gan = trained("js_gan", RECORDS, networks=SMALL, batch_size=2, epochs=1)[1]
+    made = generative.release(gan, 5, seeded(1))
+    assert made.labels is None and np.array_equal(made.x, gan.generate(5, seeded(1)))
+    with pytest.raises(ValueError, match="^n: given 0"):
+        generative.release(gan, 0)

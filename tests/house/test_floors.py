@@ -2,12 +2,14 @@
 
 import ast
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "mia_lib"
+BEING_CUT = {"audit/conduct.py"}
 ROOMS = {path.stem for path in LIBRARY.iterdir() if path.stem not in ("__init__", "__pycache__")}
 
 
@@ -45,6 +47,43 @@ def test_the_map_names_every_room():
     assert floors().keys() == ROOMS
     said = ast.get_docstring(ast.parse((LIBRARY / "__init__.py").read_text()))
     assert set(re.findall(r"`(\w+)`(?!`)", said)) == ROOMS
+
+
+def folders(page):
+    """The folders that a page's map names, with those that hold them."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    listed = re.findall(r"^([\w/]+/) {2,}", text, re.MULTILINE)
+    in_rows = re.findall(r"^\| `([\w/.]+)` \|", text, re.MULTILINE)
+    return {name.rstrip("/") for name in (*listed, *in_rows) if "/" in name}
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_the_maps_of_folders_are_true(page):
+    named = folders(page)
+    assert len(named) > 5 and all((ROOT / name).exists() for name in named)
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
+    tracked = {file.split("/")[0] for file in files.splitlines() if "/" in file}
+    assert {name for name in tracked if name[0] != "."} <= named, "a folder that the map lacks"
+
+
+def test_tests_lie_where_the_code_lies():
+    others = {"bench", "book", "house", "notebooks", "simulations"}
+    tests = ROOT / "tests"
+    rooms = {path.parent.name for path in tests.glob("*/test_*.py")} - others
+    flat = {path.stem.removeprefix("test_") for path in tests.glob("test_*.py")}
+    packages = {path.name for path in LIBRARY.iterdir() if path.is_dir()}
+    assert rooms <= packages and flat <= ROOMS - packages
+
+
+def test_no_module_is_far_longer_than_it_may_be():
+    """One that is longer holds one idea that cannot be cut: the reason stands beside it."""
+    whole = {"models.py"}  # stores know it by its text, so that trained models would be lost
+    long = {
+        path.relative_to(LIBRARY).as_posix()
+        for path in LIBRARY.rglob("*.py")
+        if len(path.read_text(encoding="utf-8").splitlines()) > 440
+    }
+    assert long <= whole | BEING_CUT
 
 
 @pytest.mark.parametrize("room", sorted(ROOMS))

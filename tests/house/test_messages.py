@@ -1,9 +1,17 @@
 """Bad input ends in one line that names the argument, what was given and what was expected: one
-call and its message for each kind of mistake that the library knows today.
+call and its message for each kind of mistake that the library knows today, and no message that no
+test has heard.
 """
+
+import json
+import re
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from message_places import Heard, places
 
 from mia_lib import (
     attacks,
@@ -11,6 +19,7 @@ from mia_lib import (
     bayes,
     compare,
     data,
+    defenses,
     generative,
     intervals,
     lira,
@@ -24,6 +33,9 @@ from mia_lib import (
     train,
     two_sample,
 )
+from mia_lib.audit import blind
+from mia_lib.bayes.generalized import optimal_threshold
+from mia_lib.two_sample.mmd import power_criterion
 
 X, Y = np.linspace(0, 1, 20), np.linspace(1, 2, 20)
 LOGITS, LABELS = np.zeros((6, 3)), np.array([0, 1, 2, 0, 1, 2])
@@ -33,6 +45,76 @@ SIDES = (PHI[0], PHI[1:], MASKS[1:])
 NONE = np.zeros(20, int)
 RECORDS = np.zeros((12, 8, 8))
 HALVES = [np.ones((5, 2))] * 4
+
+OBSERVED = (np.zeros((20, 3)), NONE, X > 0.5)
+
+
+# A denominator that is the members' share less that share
+NOWHERE = metrics.Metric(0, 1, 0, 0, 0, -0.5, 1, 0, 1, 0)
+
+
+def saved(name="seen.npz", **arrays):
+    """A new file of arrays, or a folder of one array a file."""
+    path = Path(tempfile.mkdtemp(), name)
+    if path.suffix:
+        np.savez(path, **arrays)
+        return path
+    path.mkdir()
+    for key, array in arrays.items():
+        np.save(path / f"{key}.npy", array)
+    return path
+
+
+def written(name, content=""):
+    """A new file that holds some text."""
+    path = Path(tempfile.mkdtemp(), name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content)
+    return path
+
+
+def stored():
+    """A finished store, and one that has lost its manifest."""
+    x, masks = np.eye(4, dtype=np.float32), np.eye(4, dtype=bool)[:2]
+    recipe = train.Classifier(hidden=(2,), epochs=1, n_classes=2)
+    path = Path(tempfile.mkdtemp())
+    return shadow.train(recipe, x, [0, 1, 0, 1], masks, path), recipe, x, masks
+
+
+def goes_on_without_a_manifest():
+    store, recipe, x, masks = stored()
+    (store.path / "manifest.json").unlink()
+    shadow.train(recipe, x, [0, 1, 0, 1], masks, store.path)
+
+
+class Sure:
+    """A model that knows two classes."""
+
+    classes_ = np.array([0, 1])
+
+    def predict_proba(self, x):
+        return np.full((len(x), 2), 0.5)
+
+
+class Skipping(torch.nn.Linear):
+    """A network with a layer that it does not call."""
+
+    def __init__(self):
+        super().__init__(2, 2)
+        self.idle = torch.nn.Linear(2, 2)
+
+
+class NeverFinite(generative.Gan):
+    """Records that are finite until a path towards them is asked for."""
+
+    device = "cpu"
+
+    def __init__(self):
+        super().__init__("never", [None], (), (), 2, 0)
+
+    def images(self, w, labels=None, pair=0):
+        return w * torch.inf if w.requires_grad else w
+
 
 CASES = [
     (lambda: signals.hinge(np.full((2, 2), np.nan), [0, 1]), "logits: given"),
@@ -113,6 +195,117 @@ CASES = [
     (lambda: audit.run(3), "observations: given"),
     (lambda: results.read("nobody"), "path_or_name: given 'nobody'"),
     (lambda: results.row("L2", "AUC", "high"), "row.value: given"),
+    (lambda: attacks.correctness([1.0, 2.0], 0), "logits: given shape (2,)"),
+    (lambda: audit.load(saved("empty")), "path: given "),
+    (lambda: audit.load(written("seen.npz", "no zip")), "path: given "),
+    (lambda: audit.load(written("folder/logits.npy", "no array").parent), "logits: given "),
+    (lambda: audit.load(saved(logits=LOGITS)), "labels: given nothing in"),
+    (lambda: audit.load(saved(labels=LABELS, member=MEMBER)), "logits: given neither logits nor"),
+    (
+        lambda: audit.load(saved(logits=LOGITS, labels=LABELS, member=MEMBER, assignment=LABELS)),
+        "assignment: given an array of dtype int64, shape (6,)",
+    ),
+    (
+        lambda: audit.load(saved(probabilities=LABELS, labels=LABELS, member=MEMBER)),
+        "probabilities: given shape (6,), dtype int64",
+    ),
+    (lambda: audit.observe(Sure(), X[:, None], NONE + 7, X > 0.5), "y: given the label 7"),
+    (lambda: audit.observe(3, X[:, None], NONE, X > 0.5), "predict: given int"),
+    (
+        lambda: audit.observe(lambda x: np.zeros(3), X[:, None], NONE, X > 0.5),
+        "predict: given predictions of shape (3,)",
+    ),
+    (
+        lambda: audit.Observations(*OBSERVED, representation=NONE),
+        "representation: given shape (20,)",
+    ),
+    (
+        lambda: audit.Observations(*OBSERVED, shadow_member=MASKS),
+        "shadow_member: given without shadow_logits",
+    ),
+    (
+        lambda: audit.Observations(*OBSERVED, np.zeros((4, 6, 2)), MASKS, LABELS),
+        "shadow_logits: given shape (4, 6, 2), expected shape (S, m, 3)",
+    ),
+    (
+        lambda: audit.Observations(*OBSERVED, np.zeros((4, 20, 3)), np.zeros((4, 20), bool)),
+        "shadow_member: given shadow model 0 with 0 of 20 records",
+    ),
+    (lambda: audit.Observations([[1], [1, 2]], LABELS, MEMBER), "logits: given a ragged sequence"),
+    (
+        lambda: audit.Observations(LOGITS.astype(str), LABELS, MEMBER),
+        "logits: given an array of dtype <U",
+    ),
+    (
+        lambda: audit.Observations(*OBSERVED, representation=OBSERVED[0] * np.nan),
+        "representation: given 60 entries that are not finite",
+    ),
+    (lambda: audit.Observations(*OBSERVED, columns=[LABELS]), "columns: given list"),
+    (
+        lambda: audit.Observations(*OBSERVED, columns={"age": NONE * 1j}),
+        "columns.age: given an array of dtype complex128",
+    ),
+    (
+        lambda: blind.inputs(LOGITS * np.nan, [0, 1], np.random.default_rng(0)),
+        "features: given 6 entries that are not finite",
+    ),
+    (
+        lambda: optimal_threshold(NOWHERE, [0.2, 0.8], [0.5, 0.5], [0.5, 0.5]),
+        "metric: given Metric",
+    ),
+    (lambda: bayes.Histogram(LOGITS, LOGITS, bins=[3, 3]), "bins: given 2 entries"),
+    (
+        lambda: bayes.Histogram(np.zeros((20, 0)), np.zeros((20, 0))),
+        "member_signal: given shape (20, 0)",
+    ),
+    (lambda: metrics.roc([[1], [1, 2]], [0, 1]), "scores: given a ragged sequence"),
+    (lambda: compare.rank_correlation([1, np.nan], [1, 2]), "first: given 1 NaN"),
+    (
+        lambda: defenses.MembershipNetwork(LOGITS, MEMBER, (2,), epochs=1).probability(-LOGITS),
+        "weights: given a negative entry or a row of zeros",
+    ),
+    (
+        lambda: generative.reconstruction(NeverFinite(), X[:8].reshape(4, 2), None, restarts=1),
+        "gan.images(w): given 4 distances",
+    ),
+    (
+        lambda: results.picture("nobody", folder=tempfile.mkdtemp()),
+        "notebook: given 'nobody' without a record",
+    ),
+    (lambda: shadow.augmentations(mirror=1), "mirror: given 1"),
+    (lambda: shadow.load(stored()[0].path, x=X), "x, y: given one of them"),
+    (goes_on_without_a_manifest, "store: given "),
+    (lambda: train.Classifier(options=3), "options: given 3, expected a dictionary"),
+    (
+        lambda: train.Classifier("cnn", augment="weak", epochs=1)(
+            np.zeros((4, 2, 2)), np.arange(4) % 2, np.ones((1, 4), bool), [np.random.default_rng(0)]
+        ),
+        "x: given shape",
+    ),
+    (
+        lambda: two_sample.repeat_test(two_sample.HrMmd(), X, X[1:], Y, Y),
+        "raw_pool: given 19 records",
+    ),
+    (
+        lambda: two_sample.repeat_test(two_sample.HrMmd(), X[1:], X[1:], Y, Y),
+        "rep_pool: given 19 records",
+    ),
+    (
+        lambda: two_sample.HrMmd(n_steps=1).fit(LOGITS, X[:6], LOGITS[:, 1:], X[:6]),
+        "rep_y: given 2 features",
+    ),
+    (lambda: two_sample.HrMmd(n_steps=1).fit(X, X[1:], Y, Y), "raw_x: given 19 records"),
+    (lambda: two_sample.median_bandwidth([1.0]), "x: given 1 records"),
+    (lambda: two_sample.median_bandwidth(3.0), "x: given a number"),
+    (
+        lambda: power_criterion(*[np.ones((4, 4))] * 3, regularization=0),
+        "regularization: given 0 where the variance is 0",
+    ),
+    (lambda: two_sample.mmd2(np.eye(3), np.eye(2), np.eye(2)), "k_xx: given shape (3, 3)"),
+    (
+        lambda: two_sample.layer_outputs(Skipping(), np.zeros((2, 2), np.float32), ["idle"]),
+        "layers: given 'idle', which the network does not call",
+    ),
 ]
 
 
@@ -123,3 +316,44 @@ def test_one_clear_line(call, message):
     said = str(error.value)
     assert said.startswith(message), said
     assert ", expected " in said and "\n" not in said
+
+
+# Messages that tests of their own rooms hear, each with one of these. To make it anew:
+# MESSAGE_PLACES=tests/house/messages_heard.json python -m pytest -p message_places tests \
+#     --ignore=tests/house --ignore=tests/book --ignore=tests/notebooks
+HEARD = Path(__file__).with_name("messages_heard.json")
+
+
+@pytest.fixture(scope="module")
+def heard():
+    return json.loads(HEARD.read_text(encoding="utf-8"))
+
+
+def test_no_message_is_unheard(heard, monkeypatch):
+    """Whoever writes a message gives it a case above, or a test that expects it, and a line in the
+    file of what is heard elsewhere.
+    """
+    listening = Heard(monkeypatch)
+    for call, _ in CASES:
+        with pytest.raises(ValueError):
+            call()
+    composed = {place for calls in places().values() for *_, place in calls}
+    assert sorted(composed - listening.by.keys() - heard.keys()) == []
+    assert sorted(heard.keys() - composed) == [], "gone, or under another name now"
+
+
+def test_who_hears_a_message_is_a_test_that_is_there(heard):
+    for test in set(heard.values()):
+        path, *_, name = test.split("::")
+        assert re.search(rf"def {name}\b", (HEARD.parents[2] / path).read_text(encoding="utf-8"))
+
+
+def test_errors_are_composed_in_one_place():
+    """Everywhere else `checks.fail` is asked; the others give an error on with the file's name."""
+    library = HEARD.parents[2] / "mia_lib"
+    raised = {
+        path.relative_to(library).as_posix()
+        for path in library.rglob("*.py")
+        if re.search(r"raise ValueError\b", path.read_text(encoding="utf-8"))
+    }
+    assert raised == {"audit/view.py", "checks.py", "results/record.py"}

@@ -9,6 +9,9 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+from nbclient.exceptions import DeadKernelError
+
+from mia_lib import machine
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -133,25 +136,74 @@ def test_runs_are_made_once_and_the_table_says_what_they_found(notebook, capsys,
     assert reseed.main(["--shifts", "3", str(notebook)]) == 1  # nothing is run again
 
 
-def test_a_changed_notebook_is_run_again(notebook):
-    shared = "everything else"
-    before = reseed.key_of(notebook, shared)
-    run = {"key": before, "failed": [], "error": None}
-    reseed.RUNS.mkdir()
-    reseed.run_file(notebook, 1).write_text(json.dumps(run))
-    assert reseed.stored(notebook, 1, before) == run
+def test_a_kernel_that_dies_is_no_run(notebook):
+    rewritten(notebook, 2, "import os\nos.kill(os.getpid(), 9)")
+    with pytest.raises(DeadKernelError):
+        reseed.main(["--shifts", "1", str(notebook)])
+    assert not list(reseed.RUNS.glob("*"))
+
+
+def rewritten(notebook, place, source):
     made = nbformat.read(notebook, as_version=4)
-    made.cells[1].source = "assert 1 < 2"
+    made.cells[place].source = source
     nbformat.write(made, notebook)
-    assert reseed.stored(notebook, 1, reseed.key_of(notebook, shared)) is None
-    reseed.run_file(notebook, 1).write_text("{")
-    assert reseed.stored(notebook, 1, before) is None
+    return reseed.key_of(notebook)
+
+
+def test_a_changed_notebook_is_run_again(notebook):
+    before = reseed.key_of(notebook)
+    run = {"key": before, "failed": [], "error": None}
+    file = reseed.run_file(reseed.RUNS, notebook, 1)
+    file.parent.mkdir()
+    file.write_text(json.dumps(run))
+    assert reseed.stored(reseed.RUNS, notebook, 1, before) == run
+    assert rewritten(notebook, 1, "assert 10 + shift < 20 and 1 < 2  # words") == before
+    changed = rewritten(notebook, 1, "assert 1 < 2")
+    assert changed != before and reseed.stored(reseed.RUNS, notebook, 1, changed) is None
+    file.write_text("{")
+    assert reseed.stored(reseed.RUNS, notebook, 1, before) is None
+
+
+def test_values_of_parameters_and_tags_count(notebook):
+    made = nbformat.read(notebook, as_version=4)
+    made.cells.insert(0, cell("size = 3", "parameters"))
+    nbformat.write(made, notebook)
+    before = reseed.key_of(notebook)
+    assert rewritten(notebook, 0, "size = 4") != before
+    made.cells[3].metadata["tags"] = []
+    nbformat.write(made, notebook)
+    assert reseed.key_of(notebook) != before
+
+
+def test_an_entry_of_earlier_code_stays_until_as_many_runs_replace_it(notebook, monkeypatch):
+    def executed(path, shift):
+        return {"error": None, "failed": [], "assertions": 0, "compared": {}, "seconds": 1.0}
+
+    def entry(shifts):
+        assert reseed.main(["--shifts", str(shifts), str(notebook)]) == 0
+        return json.loads(reseed.TABLE.read_text())["notebooks"]["book/small.ipynb"]
+
+    monkeypatch.setattr(reseed, "execute", executed)
+    first = entry(3)
+    assert first["code"] == reseed.TODAYS
+    assert machine.instructions()["torch"] in first["machines"][0]
+    rewritten(notebook, 1, "assert 12 + shift < 20")
+    assert entry(2) == first | {"code": reseed.CHANGED}
+    new = entry(3)
+    assert new["code"] == reseed.TODAYS and new["key"] != first["key"] and new["runs"] == 3
 
 
 def test_an_error_is_a_failure_and_close_comparisons_are_listed():
     def run(value, error=None):
         compared = {"a < b [<]": {"value": value, "limit": 1.0, "margin": 1.0 - value}}
-        return {"error": error, "failed": [], "assertions": 1, "compared": compared, "seconds": 1.0}
+        return {
+            "error": error,
+            "failed": [],
+            "assertions": 1,
+            "compared": compared,
+            "seconds": 1.0,
+            "machine": "AVX2",
+        }
 
     one = reseed.summary({1: run(0.5), 2: run(0.7), 3: run(0.9, "KeyError: 'x'")})
     assert one["passed"] == 2 and one["failed"] == {"3": ["KeyError: 'x'"]}

@@ -1,5 +1,4 @@
 import math
-import sys
 import tracemalloc
 
 import numpy as np
@@ -11,10 +10,6 @@ from sklearn.metrics import roc_auc_score
 
 from mia_lib import intervals, metrics
 from mia_lib.metrics import resolution, roc
-
-metrics_roc = sys.modules[
-    "mia_lib.metrics.roc"
-]  # the package's attribute of that name is the function
 
 
 def by_hand(scores, member):
@@ -454,7 +449,7 @@ def test_distinct_false_positives():
 @pytest.mark.simulation
 def test_pooled_null_auc(monkeypatch):
     """Scores that carry nothing but the examples' own effects: mean AUC 1/2, and 1/2 is covered."""
-    monkeypatch.setattr(metrics_roc, "N_RESAMPLES", 300)
+    monkeypatch.setattr(intervals, "N_RESAMPLES", 300)
     rng = np.random.default_rng(13)
     curves = [roc(*pooled(rng, 16, 200, 0.0)) for _ in range(300)]
     aucs = np.array([curve.auc for curve in curves])

@@ -3,10 +3,11 @@ end with one line.
 """
 
 import json
+import re
 
 import pytest
 from learnable_archives import TABLES, cifar100, tables
-from notebook_runs import begin, call, cases, last_line, values
+from notebook_runs import begin, call, cases, last_line, missing_rows, values
 
 from mia_lib import results
 
@@ -28,6 +29,15 @@ SMALL = {
     "device": "cpu",
     "architectures": [["sigmoid", 1.0, 2]],
 }
+
+
+def test_every_row_of_the_record_has_its_place(here):
+    """Checkpoints, architectures and epochs of the record, which are in names, with tiny models."""
+    small = {"n_train": 40, "n_reference": 40, "hidden": [6], "attack_hidden": [4]}
+    small |= {"batch_size": 40, "private_epochs": 2, "per_class": False, "n_seeds": 1}
+    small |= {"n_canaries": 10, "n_canary_models": 8, "n_canary_records": 30}
+    small |= {"canary_hidden": [4]}
+    assert missing_rows("defenses", "digits", "seeds", here / "MIA_RESULTS", **small) == []
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -90,6 +100,7 @@ def test_pictures_from_their_archive(here, monkeypatch):
         ({"budget": 3}, "budget"),
         ({"penalty": -1.0}, "penalty"),
         ({"dropout": 1.0}, "dropout"),
+        ({"margin": 0.0}, "margin"),
         ({"penality": 1.0}, "penality"),
     ],
 )
@@ -97,6 +108,21 @@ def test_bad_parameters_end_with_one_line(changes, message, here, capsys):
     assert call("defenses", "digits", "smoke", **changes) == 1
     assert message in last_line(capsys)
     assert not list(here.glob("MIA_RESULTS/*.json"))
+
+
+def test_a_class_that_the_shadow_model_cannot_teach_is_named_before_any_training(here, capsys):
+    """Of twenty members no class has one for sure: which do depends on the seed."""
+    small = SMALL | {"n_train": 20, "architectures": [], "n_seeds": 30}
+    for per_class in (True, False):
+        assert call("defenses", "digits", "smoke", **small, per_class=per_class) == 1
+        line = last_line(capsys)
+        assert re.search(r"n_train: given 20: with seed \d+ the shadow model lacks class \d", line)
+    assert not list((here / "MIA_RUNS").glob("*")) and not list(here.glob("MIA_RESULTS/*.json"))
+
+
+@pytest.mark.parametrize(("data", "scale"), cases("defenses"))
+def test_every_choice_of_parameters_passes_the_checks(data, scale):
+    begin("defenses", 4, **values("defenses", data, scale) | {"device": "cpu"})
 
 
 @pytest.mark.parametrize(("data", "scale"), cases("defenses"))
@@ -110,7 +136,7 @@ def test_stored_models_of_another_processor_are_said_in_one_line(here, capsys):
 
     def said():
         small = SMALL | {"n_seeds": 1, "architectures": [], "scale": "smoke"}
-        begin("defenses", 18, **small)
+        begin("defenses", 24, **small)
         return capsys.readouterr().out
 
     assert "of other instructions" not in said()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mia_lib import results
-from mia_lib.results import code
+from mia_lib.results import code, normal_form
 from mia_lib.results.sources import Library
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -212,6 +212,13 @@ def test_cells(toy):
     assert toy("f = lambda x: x + 1\nf(2)") != toy("f = lambda y: y + 1\nf(2)")  # f(x=2) might be
 
 
+def test_the_same_import_in_two_cells_says_no_more_than_in_one(toy):
+    first, use = "from toy import maths", "maths.total([1])"
+    assert toy(first, first, use) == toy(first, use)
+    assert "toy.maths.idle" not in toy(first, first, use, reached=True)
+    assert "toy.maths.idle" in toy("from toy import tables as maths", first, use, reached=True)
+
+
 def test_the_values_of_the_parameters_do_not_count(toy):
     use = "print(n)"
     assert toy("n = 3  # models", use, tags=["parameters"]) == toy(
@@ -325,7 +332,7 @@ def tried():
     for node in ast.parse(source).body[1:]:
         program = Program()
         program.library, program.used = library, None
-        code._Writer(program, module).write(node)
+        normal_form.Writer(program, module).write(node)
         seen[node.name] = program.used is not None
     assert seen == {
         "Counter": True,
@@ -410,7 +417,7 @@ def test_the_library_reads_names_of_functions_for_messages_and_folders_only():
     found = set()
     for path in (ROOT / "mia_lib").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Attribute) and code._asks_for_names(node):
+            if isinstance(node, ast.Attribute) and normal_form.asks_for_names(node):
                 found.add(path.relative_to(ROOT / "mia_lib").as_posix())
     assert found <= {"lira/every_target.py", "shadow/identity.py"}
 

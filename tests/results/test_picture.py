@@ -167,3 +167,16 @@ def test_more_data_sets_than_markers(tmp_path):
         write(f"set{i}", [row], tmp_path)
     with pytest.raises(ValueError, match="^notebook: given 8 data sets, expected at most 7"):
         results.picture("lira", folder=tmp_path)
+
+
+def test_labels_of_several_lines_do_not_cover_each_other(folder):
+    said = "much smaller than that of the score, at every checkpoint that is drawn"
+    rows = [results.row("L1", f"AUC, attack {k}", 0.5, paper=said) for k in range(5)]
+    write("digits", rows, folder)
+    figure = results.picture("lira", folder=folder)
+    figure.canvas.draw()
+    ax = next(ax for ax in figure.axes if ax.get_xlabel() == "AUC")
+    texts = [text for text in ax.get_yticklabels() if "attack" in text.get_text()]
+    assert all(text.get_text().count("\n") >= 2 for text in texts) and len(texts) == 5
+    boxes = [text.get_window_extent() for text in texts]
+    assert all(upper.y0 > lower.y1 for upper, lower in zip(boxes, boxes[1:]))

@@ -3,6 +3,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mia_lib import results
@@ -379,3 +380,33 @@ def test_hash_of_arrays_in_blocks():
     changed = x.copy()
     changed[-1, -1] += 1
     assert results.hash_arrays(x) == results.hash_arrays(x.copy()) != results.hash_arrays(changed)
+
+
+def two_records():
+    rows = [
+        results.row("B9", "AUC, JS-GAN after 0 epochs", 0.5, n=20),
+        results.row("B9", "AUC, JS-GAN after 10 epochs", 0.75, n=20, low=0.7, high=0.8),
+        results.row("B9", "AUC, JS-GAN after 10 epochs, again", 0.6, n=20),
+    ]
+    return [{"data": "digits", "rows": rows}, {"data": "mnist", "rows": rows[:1]}]
+
+
+def test_rows_of_one_form_become_columns():
+    form = r"AUC, (?P<model>[\w-]+) after (?P<epochs>\d+) epochs"
+    frame = results.matching(two_records(), form)
+    assert frame["epochs"].to_list() == [0, 10, 0] and set(frame["model"]) == {"JS-GAN"}
+    assert frame["data"].to_list() == ["digits", "digits", "mnist"]
+    assert frame["value"].to_list() == [0.5, 0.75, 0.5] and frame["high"][1] == 0.8
+    assert frame["ours"].to_list() == ["0.500", "0.750 [0.700, 0.800]", "0.500"]
+    assert len(results.matching(two_records()[1], form)) == 1
+
+
+def test_a_form_that_no_row_has_is_refused():
+    with pytest.raises(ValueError, match="^pattern: given 'AUC', expected the form"):
+        results.matching(two_records(), "AUC")
+
+
+def test_a_sortable_table_holds_its_cells_and_its_script_finds_it():
+    found = results.sortable(pd.DataFrame({"paper": ["b", "<a>"]}, index=["x", "y"]), "who")
+    assert 'id="who"' in found and 'getElementById("who")' in found
+    assert "<td>b</td>" in found and "<td>&lt;a&gt;</td>" in found and "<th>x</th>" not in found

@@ -247,3 +247,18 @@ def test_guarantee_is_that_of_the_steps_that_are_made():
     public = PrivateSGD(recipe, 0.8, 1.0, public_size=898)
     assert public.guarantee(500) == fit.guarantee(898) != fit.guarantee(500)
     assert PrivateSGD(recipe, 0.0, 1.0).guarantee(898).advantage() == 1
+
+
+@pytest.mark.parametrize("budget", [0.2, 1.0, 8.0, 60.0])
+def test_the_noise_of_a_budget_spends_it(budget):
+    noise = train.noise_multiplier(budget, 0.1, 50)
+    assert train.epsilon(noise, 0.1, 50) == pytest.approx(budget, rel=1e-6)
+
+
+def test_a_budget_that_no_noise_spends_is_refused():
+    with pytest.raises(ValueError, match="budget: given 1e-09"):
+        train.noise_multiplier(1e-9, 1.0, 10)
+    with pytest.raises(ValueError, match="budget: given 1e\\+12"):
+        train.noise_multiplier(1e12, 1.0, 10)
+    with pytest.raises(ValueError, match="budget"):
+        train.noise_multiplier(0.0, 1.0, 10)

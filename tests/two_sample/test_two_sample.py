@@ -389,3 +389,28 @@ def test_repeated_test_draws_from_the_pool():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_median_kernel_is_that_of_the_records_asked_for():
+    values = np.random.default_rng(0).normal(size=(9, 2))
+    values[:3] = 0.5
+    kernel, asked = two_sample.median_kernel(values), [8, 2, 5, 0]
+    some = values[asked]
+    distances = np.linalg.norm(some[:, None] - some, axis=2)
+    above = distances[np.triu_indices(4, 1)]
+    width = np.median(above[above > 0])
+    np.testing.assert_allclose(kernel(asked), np.exp(-(distances**2) / (2 * width**2)))
+    np.testing.assert_array_equal(kernel([0, 1, 2]), np.ones((3, 3)))
+
+
+def test_a_fitted_kernel_gives_the_test_that_was_fitted():
+    rng = np.random.default_rng(1)
+    rep, raw = rng.normal(size=(60, 1)), rng.normal(size=(60, 3))
+    test = two_sample.HrMmd(n_steps=5, n_permutations=39, rng=np.random.default_rng(2))
+    with pytest.raises(ValueError, match="test: given one before fit"):
+        two_sample.fitted_kernel(test, rep, raw)
+    test.fit(rep[:10], raw[:10], rep[10:20], raw[10:20])
+    kernel = two_sample.fitted_kernel(test, rep[20:], raw[20:])
+    gram = kernel(np.arange(40)[::-1])[::-1, ::-1]
+    found = two_sample.permutation_test(gram, 20, 39, np.random.default_rng(2))
+    assert found == test.test(rep[20:40], raw[20:40], rep[40:], raw[40:])

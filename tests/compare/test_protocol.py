@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from mia_lib import compare, intervals, metrics, shadow
+from mia_lib.compare import ratio
 
 
 def made(n_models, n, seed, gap=1.0):
@@ -67,7 +68,7 @@ class TestLiteral:
             accuracies.append((1 + (x >= threshold)[m].mean() - (x >= threshold)[~m].mean()) / 2)
         # As if so few examples were enough, and models differed by chance alone.
         monkeypatch.setattr(metrics.Roc, "resolvable", lambda *_: True)
-        monkeypatch.setattr(compare, "_stretch", lambda *_: 1.0)
+        monkeypatch.setattr(ratio, "_stretch", lambda *_: 1.0)
         got = compare.tpr_ratio(scores, baseline, member, 0.2, rng=np.random.default_rng(5))
         np.testing.assert_allclose(got[1:], both_ends(ratios), rtol=0.12)
         assert got.value == pytest.approx(
@@ -249,100 +250,3 @@ class TestBadInput:
         member = np.arange(40).reshape(2, 20) % 2 == 0
         good = member + np.zeros((2, 20))
         assert compare.tpr_ratio(good, -good, member, 0.1) == (np.inf, 0, np.inf)
-
-
-class TestAgreement:
-    def test_values_against_scipy_and_sets(self):
-        rng = np.random.default_rng(0)
-        first = rng.normal(size=(3, 200))
-        second = np.round(first + rng.normal(size=first.shape), 1)  # with ties
-        found = compare.rank_correlation(first, second, rng=rng)
-        assert found.value == pytest.approx(
-            np.mean([stats.spearmanr(a, b)[0] for a, b in zip(first, second)])
-        )
-        other = rng.normal(size=first.shape)  # without ties, so that the top is a set
-        top = [set(np.argsort(row)[-20:]) for row in (*first, *other)]
-        expected = np.mean([len(a & b) / 20 for a, b in zip(top[:3], top[3:])])
-        assert compare.top_overlap(first, other, 0.1, rng=rng).value == pytest.approx(expected)
-
-    def test_ties_at_the_border_count_in_part(self):
-        first, coarse = np.arange(100.0), (np.arange(100) >= 60).astype(float)
-        # 40 tied records share the 10 places of the top, and all 10 of the other attack's are among
-        # them.
-        assert compare.top_overlap(first, coarse, 0.1).value == pytest.approx(10 / 40)
-
-    def test_resamples_are_ranked_anew(self):
-        rng = np.random.default_rng(1)
-        first, second = rng.normal(size=(2, 40))
-        found = compare.rank_correlation(first, second, rng=np.random.default_rng(2))
-        rng, drawn = np.random.default_rng(2), []
-        for _ in range(10):  # blocks of 100, as `intervals.bootstrap` draws
-            drawn += list(rng.integers(40, size=(100, 40)))
-        literal = [stats.spearmanr(first[rows], second[rows])[0] for rows in drawn]
-        assert (found.low, found.high) == pytest.approx(tuple(np.quantile(literal, [0.025, 0.975])))
-
-    @pytest.mark.simulation
-    def test_coverage(self):
-        """Normal pairs of correlation r have a rank correlation of 6/pi arcsin(r/2); three targets
-        share their examples.
-        """
-        rng, r, hits = np.random.default_rng(3), 0.6, 0
-        truth = 6 / np.pi * np.arcsin(r / 2)
-        for _ in range(100):
-            shared = rng.normal(size=(2, 200))
-            first = np.sqrt(0.5) * shared[0] + np.sqrt(0.5) * rng.normal(size=(3, 200))
-            noise = np.sqrt(0.5) * shared[1] + np.sqrt(0.5) * rng.normal(size=(3, 200))
-            e = compare.rank_correlation(first, r * first + np.sqrt(1 - r**2) * noise, rng=rng)
-            hits += e.low <= truth <= e.high
-        assert hits >= stats.binom.ppf(1e-3, 100, 0.93)
-
-    @pytest.mark.parametrize("function", [compare.rank_correlation, compare.top_overlap])
-    def test_refuses(self, function):
-        x = np.arange(10.0)
-        with pytest.raises(ValueError, match=r"second: given shape \(1, 9\)"):
-            function(x, x[:9])
-        with pytest.raises(ValueError, match="first: given one score for all"):
-            function(np.ones(10), x)
-        with pytest.raises(ValueError, match="second: given 1 NaN"):
-            function(x, np.where(x == 3, np.nan, x))
-        with pytest.raises(ValueError, match="share"):
-            compare.top_overlap(x, x, 1.0)
-
-
-INF = np.inf
-
-
-class TestVerdict:
-    @pytest.mark.parametrize(
-        ("interval", "region", "expected"),
-        [
-            ((0.5, 0.4, 0.6), (0.3, 0.7), "confirmed"),
-            ((0.5, 0.4, 0.6), (0.4, 0.6), "confirmed"),  # both ends belong to the region
-            ((0.5, 0.4, 0.6), (0.41, 0.6), "undecided"),
-            ((0.5, 0.4, 0.6), (0.6, 0.9), "undecided"),  # one point in common
-            ((0.5, 0.4, 0.6), (0.61, 0.9), "refuted"),
-            ((0.5, 0.4, 0.6), (0.1, 0.39), "refuted"),
-            ((0.5, 0.4, 0.6), (0.45, 0.55), "undecided"),  # holds the whole region
-            ((0.5, 0.4, 0.6), (-INF, INF), "confirmed"),
-            ((3.0, 2.0, INF), (1.0, INF), "confirmed"),
-            ((3.0, 2.0, INF), (1.0, 9.0), "undecided"),
-            ((0.0, 0.0, 0.0), (np.nextafter(0, 1), INF), "refuted"),  # an order wants more than 0
-            ((5e-324, 5e-324, 5e-324), (np.nextafter(0, 1), INF), "confirmed"),
-            ((2.0, 2.0, 2.0), (2.0, 2.0), "confirmed"),
-            ((np.nan, 0.4, 0.6), (0.0, 1.0), "undecided"),
-            ((0.5, np.nan, 0.6), (0.0, 1.0), "undecided"),
-            ((0.5, 0.4, np.nan), (2.0, 3.0), "undecided"),
-            ((0.5, None, None), (0.0, 1.0), "undecided"),
-        ],
-    )
-    def test_literals(self, interval, region, expected):
-        assert compare.verdict(intervals.Estimate(*interval), region) == expected
-
-    @pytest.mark.parametrize("region", [(1, 0), (np.nan, 1), (0, np.nan)])
-    def test_a_region_has_its_smaller_end_first(self, region):
-        with pytest.raises(ValueError, match="region: given"):
-            compare.verdict((0.5, 0.4, 0.6), region)
-
-    def test_so_has_an_interval(self):
-        with pytest.raises(ValueError, match="estimate: given"):
-            compare.verdict((0.5, 0.6, 0.4), (0, 1))

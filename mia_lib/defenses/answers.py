@@ -1,8 +1,4 @@
-"""Defences at the output, and what judging a defence needs.
-
-Defences that change the training are in `mia_lib.train`: they are fits, so an adaptive attacker
-trains shadow models with them. Here are those that change answers alone, and two helpers of an
-honest evaluation.
+"""Defences that change answers alone: MemGuard, and the rounding of an attacker who meets it.
 
 Taught in book/defenses.ipynb.
 """
@@ -110,7 +106,7 @@ class MembershipNetwork:
         ).numpy()
 
 
-def memguard(logits, attacker, budget=1.0, *, steps=300, rate=0.1, rng=None):
+def memguard(logits, attacker, budget=1.0, *, n_steps=300, rate=0.1, rng=None):
     """MemGuard: noise on the outputs so that a known attacker sees nothing, with the predicted
     label kept.
 
@@ -128,7 +124,7 @@ def memguard(logits, attacker, budget=1.0, *, steps=300, rate=0.1, rng=None):
     budget : float
         The largest expected L1 distance of a record's answer from the model's, in [0, 2]. With 2
         the change always applies.
-    steps : int
+    n_steps : int
         Steps of one search, at least 1.
     rate : float
         Length of a step in the logits, above 0.
@@ -168,7 +164,7 @@ def memguard(logits, attacker, budget=1.0, *, steps=300, rate=0.1, rng=None):
     if not callable(attacker):
         checks.fail("attacker", repr(attacker), "a function of a tensor of probabilities")
     checks.number("budget", budget, 0, high=2)
-    checks.integer("steps", steps, 1)
+    checks.integer("n_steps", n_steps, 1)
     checks.number("rate", rate, 0, open_low=True)
     rng = checks.generator(rng)
     top = np.sort(logits, axis=1)
@@ -184,7 +180,7 @@ def memguard(logits, attacker, budget=1.0, *, steps=300, rate=0.1, rng=None):
     found, distortion = original.clone(), torch.full((len(z),), torch.inf, dtype=torch.float64)
     todo, weight = torch.arange(len(z)), FIRST_DISTORTION_WEIGHT
     while len(todo) and weight <= LAST_DISTORTION_WEIGHT:
-        crossed, end = _search(z[todo], original[todo], attacker, weight, steps, rate)
+        crossed, end = _search(z[todo], original[todo], attacker, weight, n_steps, rate)
         todo, end = todo[crossed], end[crossed]
         answer = _even_odds(original[todo], end, attacker)
         change = (answer - original[todo]).abs().sum(1)
@@ -197,7 +193,7 @@ def memguard(logits, attacker, budget=1.0, *, steps=300, rate=0.1, rng=None):
     return np.where(use[:, None], found.numpy(), original.numpy())
 
 
-def _search(z, original, attacker, weight, steps, rate):
+def _search(z, original, attacker, weight, n_steps, rate):
     """Walk from each answer until the attacker changes its mind; which records did, and where they
     were then.
     """
@@ -208,7 +204,7 @@ def _search(z, original, attacker, weight, steps, rate):
     here = z.clamp_min(START_FLOOR)
     crossed, end = torch.zeros(n, dtype=torch.bool), original.clone()
     active = torch.arange(n)
-    for _ in range(steps):
+    for _ in range(n_steps):
         point = here[active].requires_grad_(True)
         probabilities = torch.softmax(point, 1)
         rival = point.masked_fill(is_label[active], -torch.inf).amax(1)
@@ -258,6 +254,68 @@ def _log_odds(attacker, probabilities):
     return found
 
 
+def guarded_answers(logits, member, known, asked, *, budget=1.0, epochs=30, n_steps=300, rng=None):
+    """What a model's owner publishes under MemGuard: a membership network of the owner's own, and
+    answers that are moved away from it.
+
+    An adaptive attacker plays the owner of the shadow model and does the same to its answers.
+
+    Parameters
+    ----------
+    logits : array (n, K)
+        Outputs of one model before the softmax, or log-probabilities.
+    member : bool array (n,)
+        True for the model's training records.
+    known : bool array (n,)
+        Whose membership the network learns from: members, and records that the owner keeps apart.
+    asked : bool array (n,)
+        Whose answers are moved.
+    budget, n_steps : float, int
+        As for `memguard`.
+    epochs : float
+        As for `MembershipNetwork`.
+    rng : numpy.random.Generator, optional
+        Of the network first, then of the answers.
+
+    Returns
+    -------
+    (n, K) float64 array
+        Log-probabilities, -inf for probability 0; those that were not asked for are the model's.
+
+    Raises
+    ------
+    ValueError
+        As for `MembershipNetwork` and `memguard`; no record that is asked for.
+
+    Notes
+    -----
+    Song and Mittal 2021, section 3.2.2: the attacker knows the defence and its parameters, not the
+    defender's records. Taught in book/defenses.ipynb.
+
+    Examples
+    --------
+    >>> logits = np.array([[6.0, 0.0], [0.3, 0.0]] * 20)
+    >>> member = np.array([True, False] * 20)
+    >>> moved = guarded_answers(logits, member, np.arange(40) < 30, np.arange(40) >= 20, epochs=1,
+    ...     rng=np.random.default_rng(0))
+    >>> bool((moved.argmax(1) == logits.argmax(1)).all())
+    True
+    """
+    logits = _checked_logits(logits)
+    given = {"member": member, "known": known, "asked": asked}
+    member, known, asked = (
+        checks.boolean_array(name, rows, shape=logits.shape[:1]) for name, rows in given.items()
+    )
+    if not asked.any():
+        checks.fail("asked", "no record", "at least one")
+    rng = checks.generator(rng)
+    owner = MembershipNetwork(logits[known], member[known], epochs=epochs, rng=rng)
+    found = logits - np.logaddexp.reduce(logits, 1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        found[asked] = np.log(memguard(logits[asked], owner, budget, n_steps=n_steps, rng=rng))
+    return found
+
+
 def rounded(probabilities, decimals=1):
     """Outputs rounded to a few decimals: what the weakly adaptive attacker feeds to its attack.
 
@@ -295,90 +353,6 @@ def rounded(probabilities, decimals=1):
     coarse = np.round(probabilities, checks.integer("decimals", decimals, 0))
     total = coarse.sum(-1, keepdims=True)
     return np.where(total > 0, coarse / np.where(total > 0, total, 1.0), 1 / coarse.shape[-1])
-
-
-def early_stopping_epoch(accuracy, target):
-    """Where on its curve an undefended model is as accurate as a defended one.
-
-    Parameters
-    ----------
-    accuracy : array (E,)
-        Of the undefended model after each epoch, on records that are neither members nor the
-        evaluation's non-members.
-    target : float
-        The defended model's accuracy on the same records.
-
-    Returns
-    -------
-    int
-        The index of the accuracy nearest to the target; of equals the first, the least trained.
-
-    Raises
-    ------
-    ValueError
-        For NaN or an accuracy outside [0, 1].
-
-    Notes
-    -----
-    Song and Mittal 2021, section 3.2.1. Run in notebooks/defenses.ipynb.
-
-    Examples
-    --------
-    >>> early_stopping_epoch([0.2, 0.5, 0.6, 0.5], 0.52)
-    1
-    """
-    accuracy = checks.real_array("accuracy", accuracy, 1)
-    checks.number("target", target, 0, high=1)
-    if accuracy.min() < 0 or accuracy.max() > 1:
-        checks.fail(
-            "accuracy", f"values from {accuracy.min():g} to {accuracy.max():g}", "values in [0, 1]"
-        )
-    return int(np.argmin(np.abs(accuracy - target)))
-
-
-def mislabel(labels, rows, n_classes, *, rng=None):
-    """Canaries: the same labels, with those of some rows replaced by a wrong one.
-
-    A mislabelled record is learnt by heart or not at all, so it stands for the worst-off records of
-    a training set (Aerni et al. 2024).
-
-    Parameters
-    ----------
-    labels : array (n,)
-        Whole numbers 0 ... n_classes - 1.
-    rows : array of int
-        Which rows become canaries, each at most once.
-    n_classes : int
-        K, at least 2.
-    rng : numpy.random.Generator, optional
-
-    Returns
-    -------
-    (n,) int64 array
-        Each canary's label uniform over the wrong ones.
-
-    Raises
-    ------
-    ValueError
-        For labels out of range, a row out of range or named twice.
-
-    Notes
-    -----
-    Taught in book/defenses.ipynb.
-
-    Examples
-    --------
-    >>> mislabel([0, 1, 1, 0], [1, 3], 2)
-    array([0, 0, 1, 1])
-    """
-    checks.integer("n_classes", n_classes, 2)
-    labels = checks.labels("labels", labels, len(labels), n_classes=n_classes).copy()
-    rows = checks.labels("rows", rows, len(rows), n_classes=len(labels))
-    if len(np.unique(rows)) < len(rows):
-        checks.fail("rows", "a row named twice", "each row at most once")
-    shift = checks.generator(rng).integers(1, n_classes, len(rows))
-    labels[rows] = (labels[rows] + shift) % n_classes
-    return labels
 
 
 def _checked_logits(logits):

@@ -1,0 +1,36 @@
+"""Attacks under one protocol: the same targets, the same figures, an interval on each.
+
+Scores of S targets on n examples are pooled. What was drawn independently is the example, so every
+interval comes from a bootstrap that draws examples, all targets of one kept together, scores fixed.
+Models are never redrawn: a model drawn twice would be among its own shadow models. Intervals of a
+TPR and of a ratio of two are stretched by what models differ in instead (`metrics.pooled.spread`).
+
+Taught in book/lira.ipynb.
+"""
+
+from mia_lib.compare.agreement import rank_correlation, top_overlap
+from mia_lib.compare.protocol import (
+    RATES,
+    accuracy_interval,
+    name_of,
+    not_resolved,
+    percent,
+    show,
+    table,
+)
+from mia_lib.compare.ratio import tpr_ratio
+from mia_lib.compare.verdicts import verdict
+
+__all__ = [
+    "RATES",
+    "accuracy_interval",
+    "name_of",
+    "not_resolved",
+    "percent",
+    "rank_correlation",
+    "show",
+    "table",
+    "top_overlap",
+    "tpr_ratio",
+    "verdict",
+]

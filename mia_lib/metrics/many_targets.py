@@ -1,0 +1,152 @@
+"""Intervals of a curve of pooled scores, whose entries belong together in groups.
+
+`metrics.pooled` has what is true of groups in general; here it is applied to the false positives of
+a curve. `groups` is the group of each flattened entry, as `ranking.groups_of` gives it.
+"""
+
+import numpy as np
+
+from mia_lib import intervals
+from mia_lib.intervals import Estimate
+from mia_lib.metrics import pooled, ranking
+
+BLOCK = 1 << 20  # weights and false positives that the bootstrap holds at a time
+STEP = 1.2  # between the rates at which it is asked whether the models are enough
+
+
+def tpr_at(curve, fpr, delta, groups, n_groups, rng):
+    """ROC(fpr) from a bootstrap of groups, stretched for the models and for what a sample lacks."""
+    statistic = weighted_tpr(curve, fpr, groups, n_groups)
+    held = max(n_groups, int(1.5 * fpr * curve.n_nonmembers))
+    block = max(1, min(intervals.N_RESAMPLES, BLOCK // held))
+    value, low, high = intervals.bootstrap(
+        statistic, n_groups, delta, n_resamples=intervals.N_RESAMPLES, rng=rng, block=block
+    )
+    spread = spread_at(curve, fpr, groups, n_groups)
+    high = min(1.0, value + spread.stretch * max(0.0, high - value))
+    if fpr < 1 and not resolvable(curve, fpr, delta, groups, n_groups):
+        return Estimate(value, 0.0, high)
+    count = pooled.rarest(spread, *carried_by(curve, fpr, groups))
+    low = value - spread.stretch * pooled.skewness(count, delta) * max(0.0, value - low)
+    return Estimate(value, max(0.0, low), high)
+
+
+def weighted_tpr(curve, fpr, groups, n_groups):
+    """ROC(fpr) as a function of how often each group is drawn, weights (b, n_groups)."""
+    member_group = groups[curve.member_entries]
+    nonmember_group = groups[curve.nonmember_entries]
+
+    def statistic(weights):
+        weights = weights.astype(np.int32)  # half the memory to read
+        n0 = weights @ np.bincount(nonmember_group, minlength=n_groups)
+        n1 = weights @ np.bincount(member_group, minlength=n_groups)
+        called = pooled.members_called(
+            weights,
+            nonmember_group,
+            n0,
+            lambda place: ranking.above(curve, place),
+            fpr,
+            curve.n_members,
+        )
+        tp = pooled.members_found(weights, member_group, called, n_groups)
+        return np.divide(tp, n1, out=np.full(len(tp), np.nan), where=(n1 > 0) & (n0 > 0))
+
+    return statistic
+
+
+def auc_interval(curve, delta, groups, n_groups, rng):
+    """The AUC from a bootstrap of groups."""
+    above, not_below = ranking.members_above(curve), ranking.members_above(curve, ties=True)
+    member_group = groups[curve.member_entries]
+    nonmember_group = groups[curve.nonmember_entries]
+
+    def statistic(weights):
+        pairs = np.empty(len(weights))
+        for b, w in enumerate(weights.astype(np.float64)):
+            called = np.concatenate([[0.0], np.cumsum(w.take(member_group))])
+            below = w.take(nonmember_group)
+            half = below @ called.take(above) + below @ called.take(not_below)
+            count = 2 * called[-1] * below.sum()
+            pairs[b] = half / count if count else np.nan
+        return pairs
+
+    return intervals.bootstrap(
+        statistic, n_groups, delta, n_resamples=intervals.N_RESAMPLES, rng=rng
+    )
+
+
+def independent(curve, fpr, groups):
+    """How many independent non-members would carry such false positives at this rate."""
+    called = ranking.nonmembers_called(curve, fpr, ties=True)
+    carriers = pooled.independent(groups[curve.nonmember_entries[:called]])
+    return carriers * curve.n_nonmembers / called
+
+
+def carried_by(curve, fpr, groups):
+    """How many independent examples, and models, the false positives at a rate belong to."""
+    called = ranking.nonmembers_called(curve, fpr, ties=True)
+    models = curve.nonmember_entries[:called] // curve.shape[-1]
+    return independent(curve, fpr, groups) * fpr, pooled.independent(models)
+
+
+def influence(curve, fpr, groups):
+    """How much each flattened entry moves ROC(fpr), to first order."""
+    members = ranking.members_called(curve, fpr)
+    nonmembers = ranking.nonmembers_called(curve, fpr)
+    value, rate = members / curve.n_members, nonmembers / curve.n_nonmembers
+    slope = _slope(curve, fpr, groups)
+    found = np.empty(groups.size)
+    found[curve.member_entries] = -value / curve.n_members
+    found[curve.member_entries[:members]] += 1 / curve.n_members
+    found[curve.nonmember_entries] = slope * rate / curve.n_nonmembers
+    found[curve.nonmember_entries[:nonmembers]] -= slope / curve.n_nonmembers
+    return found
+
+
+def _slope(curve, fpr, groups):
+    """Of the chord over the rates that two standard errors of the false positives reach."""
+    reach = min(0.9, 2 / np.sqrt(max(1.0, independent(curve, fpr, groups) * fpr)))
+    start, stop = fpr * (1 - reach), min(1.0, fpr * (1 + reach))
+    rise = ranking.members_called(curve, stop) - ranking.members_called(curve, start)
+    run = ranking.nonmembers_called(curve, stop) - ranking.nonmembers_called(curve, start)
+    return rise / curve.n_members / (run / curve.n_nonmembers) if run else 0.0
+
+
+def spread_at(curve, fpr, groups, n_groups):
+    """How far ROC(fpr) moves with the examples and with the models that are drawn."""
+    moved = influence(curve, fpr, groups)
+    return pooled.spread(moved, groups, n_groups, ranking.n_models(curve))
+
+
+def resolvable(curve, fpr, delta, groups, n_groups):
+    """Whether the false positives have carriers and models enough."""
+    carriers, models = carried_by(curve, fpr, groups)
+    if carriers < pooled.enough(delta):
+        return False  # the influence need not be computed
+    return pooled.suffices(spread_at(curve, fpr, groups, n_groups), carriers, models, delta)
+
+
+def smallest_resolvable(curve, delta, groups, n_groups):
+    """The rate from which on the carriers suffice, or the next larger one from which on the models
+    do too; 1 where there is none.
+    """
+    rate = _carriers_suffice_from(curve, delta, groups, n_groups)
+    if ranking.n_models(curve) == 1 or rate >= 0.5:
+        return float(rate)
+    steps = rate * STEP ** np.arange(np.ceil(np.log(0.5 / rate) / np.log(STEP)))
+    steps[0] *= 1 + 1e-9  # resolved by its carriers, whatever the rounding
+    short = [k for k, a in enumerate(steps) if not resolvable(curve, a, delta, groups, n_groups)]
+    if not short:
+        return float(rate)
+    return float(steps[short[-1] + 1]) if short[-1] + 1 < steps.size else 1.0
+
+
+def _carriers_suffice_from(curve, delta, groups, n_groups):
+    count = pooled.independent_of_first(groups[curve.nonmember_entries], n_groups)
+    last = np.append(np.flatnonzero(np.diff(curve.nonmember_scores)), curve.n_nonmembers - 1)
+    rates = (last + 1) / curve.n_nonmembers  # of the blocks of ties, one non-member each at best
+    starts = np.append(0.0, rates[:-1])
+    enough_from = pooled.enough(delta) * rates / count[last]
+    # The last block of ties that is not resolved from its start on.
+    last_short = np.flatnonzero(enough_from > starts)[-1]
+    return min(enough_from[last_short], rates[last_short])

@@ -1,0 +1,66 @@
+"""Intervals of a curve whose entries are independent: one target model, or one entry of each group.
+
+They hold for any distribution of the scores (the TPR), or for many records (the AUC).
+"""
+
+import numpy as np
+from scipy import stats
+
+from mia_lib import intervals
+from mia_lib.intervals import Estimate
+from mia_lib.metrics import ranking, resolution
+
+
+def tpr_at(curve, fpr, delta):
+    """ROC(fpr) between the limits of two thresholds, a stricter and a laxer one, by their ranks."""
+    n0, n1 = curve.n_nonmembers, curve.n_members
+    if fpr == 1:  # everything is called, which is certain and not an estimate
+        return Estimate(1.0, 1.0, 1.0)
+    strict = resolution.strict_rank(n0, n1, fpr, delta)
+    low = 0.0
+    if strict is not None:
+        place, level = strict
+        low = intervals.clopper_pearson_lower(ranking.above(curve, place), n1, level)
+    place, level = resolution.lax_rank(n0, n1, fpr, delta)
+    found = n1 if place == n0 else ranking.above(curve, place)
+    high = intervals.clopper_pearson_upper(found, n1, level)
+    return Estimate(ranking.members_called(curve, fpr) / n1, float(low), float(high))
+
+
+def resolvable(curve, fpr, delta):
+    """Whether there are non-members enough for a lower limit above 0."""
+    return resolution.strict_rank(curve.n_nonmembers, 1, fpr, delta) is not None
+
+
+def smallest_resolvable(curve, delta):
+    """The rate a with (1 - a)^(non-members) = delta / 4."""
+    return float(-np.expm1(np.log(delta / 4) / curve.n_nonmembers))
+
+
+def auc_interval(curve, delta):
+    """DeLong's variance and a t interval for the logit of the AUC, with Satterthwaite's degrees of
+    freedom; from disjoint pairs where the variance is 0.
+    """
+    n1, n0, auc = curve.n_members, curve.n_nonmembers, curve.auc
+    if auc in (0, 1):
+        limit = float(intervals.clopper_pearson_lower(min(n1, n0), min(n1, n0), delta / 2))
+        return Estimate(1.0, limit, 1.0) if auc == 1 else Estimate(0.0, 0.0, 1 - limit)
+    # Of each record: the share of the other side that it stands right to, ties counted half.
+    of_nonmembers = ranking.members_above(curve) + ranking.members_above(curve, ties=True)
+    ascending = curve.nonmember_scores[::-1]
+    of_members = sum(
+        np.searchsorted(ascending, curve.member_scores, side) for side in ("left", "right")
+    )
+    shares = of_nonmembers / (2 * n1), of_members / (2 * n0)
+    # One value has no variance to estimate: auc (1 - auc) is the largest that values in [0, 1] can
+    # have.
+    largest = auc * (1 - auc)
+    parts = [part.var(ddof=1) / part.size if part.size > 1 else largest for part in shares]
+    variance = sum(parts)
+    if variance == 0:
+        return Estimate(auc, auc, auc)
+    freedom = variance**2 / sum(v**2 / max(n - 1, 1) for v, n in zip(parts, (n0, n1)))
+    half = stats.t.isf(delta / 2, freedom) * np.sqrt(variance) / largest
+    logit = np.log(auc / (1 - auc))
+    low, high = 1 / (1 + np.exp(-(logit + half * np.array([-1, 1]))))
+    return Estimate(auc, float(low), float(high))
