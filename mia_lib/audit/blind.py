@@ -131,8 +131,8 @@ def judge(table, member, group, rng):
     >>> rng = np.random.default_rng(0)
     >>> member = np.arange(400) < 200
     >>> table = rng.normal(size=(400, 2)) + member[:, None]
-    >>> [round(curve.auc, 1) for curve in judge(table, member, np.arange(400), rng)]
-    [0.8, 0.8]
+    >>> [curve.auc > 0.7 for curve in judge(table, member, np.arange(400), rng)]
+    [True, True]
     """
     first, seed = copies.halves(group, member, rng), int(rng.integers(2**31))
     curves = []
