@@ -6,7 +6,7 @@ PYTEST = $(PYTHON) -m pytest -rs --durations=10 $(PYTEST_FLAGS)
 # One thread per process: two torch threads on a busy machine are many times slower than one.
 export OMP_NUM_THREADS = 1
 
-.PHONY: help setup book html execute lab test portable reseed bench costs data run stale clean
+.PHONY: help setup book html execute lab test mutate portable reseed bench costs data run stale clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -48,6 +48,9 @@ test: setup  ## check everything that must hold
 	@$(PYTHON) scripts/book.py html
 	@echo "==> 5/5 the built pages in a browser"
 	@$(PYTEST) tests/book/test_browser.py
+
+mutate: setup  ## do the tests notice a changed line: make mutate MODULE=lira [N=100] [SEED=0] [JOBS=1] [FRESH=1] [RECORD=1]
+	@$(PYTHON) scripts/mutate.py "$(MODULE)" --n $(or $(N),100) --seed $(or $(SEED),0) --jobs $(or $(JOBS),1) $(if $(FRESH),--fresh) $(if $(RECORD),--record)
 
 portable: setup  ## check chapters and notebooks with the instructions of other processors, AVX2 and SSE
 	@$(PYTHON) scripts/portable.py $(NOTEBOOKS) -- -n 2 $(PYTEST_FLAGS)

@@ -16,6 +16,14 @@ from nbval.kernel import RunningKernel
 
 matplotlib.use("Agg")
 hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.register_profile(
+    "mutate",  # few examples, the same every time, and no search for a smaller one
+    deadline=None,
+    derandomize=True,
+    database=None,
+    max_examples=25,
+    phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
+)
 hypothesis.settings.load_profile("unhurried")
 
 

@@ -63,12 +63,16 @@ def call(notebook, data, scale, /, **values):
 def missing_rows(notebook, data, scale, folder, /, **small):
     """Names of rows in the stored record of a run that the notebook of today does not write.
 
-    It runs with the record's own parameters but for `small`, which makes it quick and changes no
-    name. folder is where it writes: MIA_RESULTS of the fixture `here`.
+    It runs with the record's own parameters, those that the notebook still has, but for `small`,
+    which makes it quick and changes no name. folder is where it writes: MIA_RESULTS of the fixture
+    `here`.
     """
     before = results.read(NOTEBOOKS / "results" / f"{notebook}--{data}--{scale}.json")
     # under another name, because a notebook asserts at the others what only enough models show
-    given = before["parameters"] | small | {"scale": "smoke"}
+    source = (NOTEBOOKS / f"{notebook}.ipynb").read_text(encoding="utf-8")
+    known = run.defaults(json.loads(source))
+    given = {name: value for name, value in before["parameters"].items() if name in known}
+    given |= small | {"scale": "smoke"}
     assert call(notebook, data, scale, **given) == 0
     after = results.read(folder / f"{notebook}--{data}--smoke.json")
     names = [{(row["id"], row["what"]) for row in record["rows"]} for record in (before, after)]

@@ -85,6 +85,7 @@ def test_clopper_pearson_broadcasts():
         (6, 5, 0.05, "successes"),
         (1.5, 5, 0.05, "successes"),
         (1, 5.5, 0.05, "trials"),
+        (1, float("nan"), 0.05, "trials"),
         (float("nan"), 5, 0.05, "successes"),
         ([1, 2], [5, 6, 7], 0.05, "successes"),
         (1, 5, 0.0, "delta"),
@@ -124,7 +125,8 @@ def test_bootstrap_weights_are_whole_draws_and_blocks_do_not_matter():
 
     intervals.bootstrap(statistic, 7, n_resamples=10, rng=np.random.default_rng(0), block=3)
     assert [len(w) for w in seen] == [1, 3, 3, 3, 1]
-    assert all((w.sum(axis=1) == 7).all() for w in seen)
+    assert all((w.sum(axis=1) == 7).all() and w.dtype == np.int64 for w in seen)
+    assert (seen[0] == 1).all()
     one = intervals.bootstrap(weighted_mean(np.arange(7)), 7, rng=np.random.default_rng(0), block=1)
     many = intervals.bootstrap(
         weighted_mean(np.arange(7)), 7, rng=np.random.default_rng(0), block=1000
@@ -223,6 +225,66 @@ def test_pairs_that_repeat_are_the_same_as_alone():
         for j in range(0, 60, 11):
             alone = intervals.clopper_pearson(successes[i, j], trials[i, j])
             assert (low[i, j], high[i, j]) == (alone[0], alone[1])
+
+
+def test_many_pairs_with_all_or_none_successes_keep_their_own_limits():
+    """Enough pairs that each is computed once; k = m must not be taken for the count
+    of another pair. Closed forms, by the number of trials.
+    """
+    trials = np.repeat([1, 2, 49, 50], 300)
+    low, high = intervals.clopper_pearson(trials, trials, 0.1)
+    np.testing.assert_allclose(low, 0.05 ** (1 / trials), rtol=1e-12)
+    assert (high == 1).all()
+    low, high = intervals.clopper_pearson(0 * trials, trials, 0.1)
+    np.testing.assert_allclose(high, 1 - 0.05 ** (1 / trials), rtol=1e-12)
+    assert (low == 0).all()
+
+
+def test_many_pairs_too_large_to_be_named_by_one_float():
+    """k = 0 and k = 1 of 2^27 trials: m (m + 1) + k is beyond what a float64 can tell apart."""
+    trials, successes = np.full(1200, 2**27 - 1), np.arange(1200) % 2
+    low = intervals.clopper_pearson_lower(successes, trials)
+    assert (low[::2] == 0).all()
+    np.testing.assert_allclose(low[1::2], -np.expm1(np.log1p(-0.05) / (2**27 - 1)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.3])
+def test_t_interval_in_closed_form(delta):
+    """With one and with two degrees of freedom Student's quantile has a closed form."""
+    tail = delta / 2
+    cauchy = np.tan(np.pi * (0.5 - tail))
+    found = intervals.t_interval([3.0, 7.0], delta)
+    np.testing.assert_allclose(found, [5, 5 - 2 * cauchy, 5 + 2 * cauchy], rtol=1e-12)
+    two = (1 - 2 * tail) / np.sqrt(2 * tail * (1 - tail))
+    found = intervals.t_interval([1, 2, 6], delta)  # mean 3, squares 4 + 1 + 9 over 2
+    half = two * np.sqrt(7 / 3)
+    np.testing.assert_allclose(found, [3, 3 - half, 3 + half], rtol=1e-12)
+    assert all(type(number) is float for number in found)
+
+
+def test_t_interval_defaults_and_what_it_refuses():
+    found = intervals.t_interval([3.0, 7.0])
+    np.testing.assert_allclose(found.high, 5 + 2 * np.tan(0.475 * np.pi), rtol=1e-12)
+    for values in ([1.0], [[1.0, 2.0], [3.0, 4.0]], 1.0):
+        with pytest.raises(ValueError, match="^values: given shape"):
+            intervals.t_interval(values)
+    with pytest.raises(ValueError, match="^delta: given 0"):
+        intervals.t_interval([1.0, 2.0], 0)
+
+
+def test_single_precision_is_not_computed_with():
+    values, others = np.random.default_rng(3).normal(size=(2, 12)).astype(np.float32)
+    wide, beside = values.astype(float), others.astype(float)
+    assert intervals.t_interval(values) == intervals.t_interval(wide)
+    assert intervals.correlation(values, others) == intervals.correlation(wide, beside)
+
+
+def test_one_example_in_each_group_has_a_mcdiarmid_width():
+    # v = 1 / 4 + 1 / 4
+    assert intervals.mcdiarmid(1, 1) == pytest.approx(np.sqrt(np.log(2 / 0.05)), rel=1e-12)
+    assert intervals.mcdiarmid(1, 2, 0.2, delta=0.1) == pytest.approx(
+        np.sqrt(2 * (0.04 + 0.32) * np.log(20)), rel=1e-12
+    )
 
 
 def test_correlation_is_fishers_interval():

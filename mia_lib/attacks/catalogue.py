@@ -61,8 +61,9 @@ CATALOGUE = (
         year=2021,
         equation="share of noisy copies with a larger loss; Carlini et al. 2022, section V-C",
         needs=("queries", "label"),
-        # noise in standard deviations of the data, not tuned; the paper's number of copies
-        signal=functools.partial(forms.merlin, noise=0.3, copies=100),
+        # noise in standard deviations of the data; the paper's number of copies. A plain share has
+        # too few levels for a low false-positive rate.
+        signal=functools.partial(forms.merlin, noise=0.3, copies=100, continuous=True),
         chapter="notebooks/lira.ipynb",
         **_ALONE,
     ),

@@ -39,9 +39,10 @@ def outputs(logits, labels):
 
 
 @functools.wraps(perturbed.merlin)
-def merlin(fit, x, *, noise, copies, seed=0):
+def merlin(fit, x, *, noise, copies, continuous, seed=0):
     # noise: in standard deviations of the data
-    return perturbed.merlin(fit, noise * float(np.std(x)), copies, seed=seed)
+    scale = noise * float(np.std(x))
+    return perturbed.merlin(fit, scale, copies, seed=seed, continuous=continuous)
 
 
 # Attacks whose score is the signal itself

@@ -5,7 +5,7 @@ import numpy as np
 from mia_lib import checks, signals
 
 
-def merlin(fit, scale, repeats=100, *, seed=0):
+def merlin(fit, scale, repeats=100, *, seed=0, continuous=False):
     """A function for `shadow.Store.apply`: share of noisy copies on which a model's loss is larger
     than on the example.
 
@@ -23,13 +23,17 @@ def merlin(fit, scale, repeats=100, *, seed=0):
         Noisy copies of each example.
     seed : int
         The copies are the same for every model, so that models differ by their answers alone.
+    continuous : bool
+        Whether examples of the same share are told apart by how far the loss rises: by its mean
+        rise over the sum of that mean's size and the standard deviation of the rises.
 
     Returns
     -------
     callable
-        ``function(state, x, y)`` returns scores (k, n), float64, in [0, 1] in steps of 1 / repeats;
-        larger means more likely a member. Images of bytes are rounded and kept within 0 ... 255
-        after the noise.
+        ``function(state, x, y)`` returns scores (k, n), float64, in [0, 1]; larger means more
+        likely a member. They are shares, in steps of 1 / repeats; or, if continuous, in the order
+        of the shares and without steps. Images of bytes are rounded and kept within 0 ... 255 after
+        the noise.
 
     Raises
     ------
@@ -38,7 +42,9 @@ def merlin(fit, scale, repeats=100, *, seed=0):
 
     Notes
     -----
-    Costs `repeats` passes over the data for each model. Run in notebooks/lira.ipynb.
+    Costs `repeats` passes over the data for each model. A share has repeats + 1 levels, so where
+    more non-members share the highest one than a low false-positive rate allows it finds nobody
+    there, however well it ranks; `continuous` takes that limit away. Run in notebooks/lira.ipynb.
 
     Examples
     --------
@@ -59,12 +65,23 @@ def merlin(fit, scale, repeats=100, *, seed=0):
     def share_above(state, x, y):
         at_example = signals.cross_entropy(fit.logits(state, x), y)
         rng = np.random.default_rng(seed)
-        count = np.zeros(at_example.shape)
+        count, total, squares = np.zeros((3, *at_example.shape))
         for _ in range(repeats):
-            count += signals.cross_entropy(fit.logits(state, _noisy(x, scale, rng)), y) > at_example
-        return count / repeats
+            rise = signals.cross_entropy(fit.logits(state, _noisy(x, scale, rng)), y) - at_example
+            count += rise > 0
+            total += rise
+            squares += rise**2
+        if not continuous:
+            return count / repeats
+        return (count + _within(total / repeats, squares / repeats)) / (repeats + 1)
 
     return share_above
+
+
+def _within(mean, square):
+    """A place in [0, 1] within a level, 1/2 where nothing moves."""
+    size = np.abs(mean) + np.sqrt(np.maximum(square - mean**2, 0))
+    return (1 + np.divide(mean, size, out=np.zeros_like(mean), where=size > 0)) / 2
 
 
 def _noisy(x, scale, rng):

@@ -49,7 +49,7 @@ def table(scores, member, fprs=RATES, *, delta=0.05, rng=None):
         false positives. "resolved at 0.1 %" (bool): `metrics.Roc.resolvable`; where this is False
         the interval of the TPR reaches down to 0, and no attack is to be ranked by it. "records
         needed at 0.1 %" (int or inf): about how many would resolve it,
-        `metrics.Roc.records_needed`.
+        `metrics.Roc.records_needed`. "tied at 0.1 %" (bool): `metrics.tie_limited`.
         "balanced accuracy" (`Estimate`): at the threshold that is best on these scores, which the
         interval holds fixed. "AUC" (`Estimate`).
 
@@ -89,6 +89,7 @@ def table(scores, member, fprs=RATES, *, delta=0.05, rng=None):
             row[f"false positives {short}"] = curve.distinct_false_positives(rate)
             row[f"resolved {short}"] = curve.resolvable(rate, delta)
             row[f"records needed {short}"] = curve.records_needed(rate, delta)
+            row[f"tied {short}"] = metrics.tie_limited(curve, rate)
         row["balanced accuracy"] = accuracy_interval(
             curve, values, member, delta=delta, rng=np.random.default_rng(seed)
         )
@@ -118,7 +119,7 @@ def show(found):
     -------
     pandas.DataFrame of str
         A column for each figure. A TPR is followed by the number of examples that carry its false
-        positives.
+        positives, or by "tied" where ties decide it.
 
     Notes
     -----
@@ -140,10 +141,13 @@ def show(found):
                 found[f"false positives {what}"],
                 found[f"resolved {what}"],
                 found[f"records needed {what}"],
+                found[f"tied {what}"],
             )
             text[column] = [
-                f"{percent(e)} ({carriers} ex.)" if resolved else not_resolved(needed)
-                for e, carriers, resolved, needed in cells
+                f"{percent(e)} ({'tied' if tied else f'{carriers} ex.'})"
+                if resolved
+                else not_resolved(needed)
+                for e, carriers, resolved, needed, tied in cells
             ]
         elif column in ("balanced accuracy", "AUC"):
             text[column] = [

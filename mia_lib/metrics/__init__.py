@@ -4,6 +4,7 @@ from mia_lib.metrics.curve import Roc
 from mia_lib.metrics.family import Metric, accuracy, advantage, am, ppv, tnr, tpr, weighted_accuracy
 from mia_lib.metrics.resolution import n_members_needed, n_nonmembers_needed
 from mia_lib.metrics.roc import roc
+from mia_lib.metrics.ties import tie_limited
 
 __all__ = [
     "Metric",
@@ -15,6 +16,7 @@ __all__ = [
     "n_nonmembers_needed",
     "ppv",
     "roc",
+    "tie_limited",
     "tnr",
     "tpr",
     "weighted_accuracy",

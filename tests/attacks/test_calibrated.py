@@ -249,6 +249,39 @@ class TestMerlin:
                 ]
                 assert got[k, i] == sum(value > loss[0] for value in loss[1:]) / 6
 
+    def test_ties_are_broken_by_how_far_the_loss_rises(self):
+        rng = np.random.default_rng(14)
+        state, x, y = rng.normal(size=(1, 3, 4)), rng.normal(size=(40, 3)), rng.integers(0, 4, 40)
+        given = {"scale": 0.4, "repeats": 5, "seed": 2}
+        share = attacks.merlin(Linear(), **given)(state, x, y)[0]
+        got = attacks.merlin(Linear(), **given, continuous=True)(state, x, y)[0]
+        noise = np.random.default_rng(2)
+        steps = [0.4 * noise.standard_normal(x.shape, dtype=np.float32) for _ in range(5)]
+        for i in range(40):
+            rises = []
+            for step in steps:
+                both = [
+                    math.log(sum(np.exp(v @ state[0]))) - (v @ state[0])[y[i]]
+                    for v in (x[i] + step[i], x[i])
+                ]
+                rises.append(both[0] - both[1])
+            mean = sum(rises) / 5
+            spread = math.sqrt(sum((rise - mean) ** 2 for rise in rises) / 5)
+            place = (1 + mean / (abs(mean) + spread)) / 2
+            count = sum(rise > 0 for rise in rises)
+            assert got[i] == pytest.approx((count + place) / 6, rel=1e-6)
+        assert len(set(share)) <= 6 and len(set(got)) == 40
+        higher = share[:, None] > share
+        assert (got[:, None] > got)[higher].all()
+
+    def test_a_loss_that_never_moves_is_in_the_middle_of_its_level(self):
+        class Flat:
+            def logits(self, state, x):
+                return np.zeros((1, len(x), 2))
+
+        score = attacks.merlin(Flat(), 1.0, 3, continuous=True)(None, np.ones((2, 1)), [0, 1])
+        np.testing.assert_array_equal(score, [[0.125, 0.125]])
+
     def test_images_of_bytes_stay_bytes(self):
         class Seen:
             def logits(self, state, x):

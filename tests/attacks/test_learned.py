@@ -208,3 +208,14 @@ def test_gradient_attack_names_bad_input():
     one = {name: array[:1] for name, array in state.items()}
     with pytest.raises(ValueError, match="y: given largest label 3"):
         attacks.gradient_features(recipe, one, x, y + 1)
+
+
+def test_a_gradient_of_nothing_has_a_finite_logarithm():
+    """A record of zeros does not move the weights of the first layer."""
+    recipe = train.Classifier(hidden=(3,), epochs=1, n_classes=2)
+    x, y = np.random.default_rng(3).normal(size=(6, 2)).astype(np.float32), np.arange(6) % 2
+    x[2] = 0
+    state = recipe(x, y, np.ones((1, 6), bool), [np.random.default_rng(4)])
+    found = attacks.gradient_features(recipe, state, x, y)
+    assert np.isfinite(found).all() and (found[2] < -60).sum() == 1
+    assert not (found[[0, 1, 3, 4, 5]] < -60).any()

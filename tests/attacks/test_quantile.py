@@ -86,3 +86,48 @@ def test_bad_input():
     x[0, 0] = np.inf
     with pytest.raises(ValueError, match="signals: given 1 infinite"):
         attacks.quantile_regression(x, member, features)
+
+
+@pytest.mark.parametrize("folds", [2, 5])
+@pytest.mark.parametrize("hidden", [0, 4])
+def test_what_a_record_has_does_not_move_its_own_prediction(folds, hidden):
+    """Nobody is scored by a regressor that saw it: a non-member's signal moves the predictions of
+    others, never its own.
+    """
+    rng = np.random.default_rng(2)
+    signals, features = rng.normal(size=(2, 60)), rng.normal(size=(60, 3))
+    member = rng.random((2, 60)) < 0.3
+
+    def predicted(values):
+        scores = attacks.quantile_regression(
+            values,
+            member,
+            features,
+            hidden=hidden,
+            folds=folds,
+            steps=20,
+            rng=np.random.default_rng(0),
+        )
+        return values - scores
+
+    before = predicted(signals)
+    for i in np.flatnonzero(~member.any(axis=0))[:3]:
+        moved = signals.copy()
+        moved[:, i] += 50
+        after = predicted(moved)
+        np.testing.assert_allclose(after[:, i], before[:, i], rtol=0, atol=1e-9)
+        assert (np.abs(after - before).max(axis=1) > 0.1).all()
+
+
+def test_unit_and_origin_of_the_signal_do_not_matter_and_constant_features_do_not_either():
+    rng = np.random.default_rng(3)
+    signals, member = rng.normal(size=(2, 40)), rng.random((2, 40)) < 0.4
+    features = np.append(rng.normal(size=(40, 2)), np.ones((40, 1)), axis=1)
+
+    def scores(values):
+        options = dict(level=0.8, hidden=3, steps=40, rng=np.random.default_rng(0))
+        return attacks.quantile_regression(values, member, features, **options)
+
+    found = scores(signals)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(scores(7 * signals + 100) / 7, found, atol=1e-3)

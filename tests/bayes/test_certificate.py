@@ -225,3 +225,52 @@ def test_sure_risk_is_above_0_for_no_record_where_nothing_leaks():
         query = bayes.Histogram(x, y, bins=[np.linspace(0, 1, 6)])
         wrong += (bayes.sure_risk(query, np.concatenate([x, y]), 0.2) > 0).any()
     assert wrong <= 0.2 * 300
+
+
+def test_the_p_value_is_at_an_even_prior_whatever_the_prior():
+    """At prior 0.02 the best adversary calls nobody, so that the statistic there never moves."""
+    x, y = np.repeat([0.25, 0.75], [80, 20]), np.repeat([0.25, 0.75], [20, 80])
+    found = bayes.certificate(
+        x, y, 0.02, bins=[0, 0.5, 1], n_permutations=19, rng=np.random.default_rng(0)
+    )
+    assert found.advantage.value == pytest.approx(0.96) and found.p_value == 1 / 20
+
+
+def test_defaults_of_a_certificate():
+    x, y = np.random.default_rng(7).random((2, 800))
+    options = dict(prior=0.5, bins=100, delta=0.05, n_permutations=999)
+    found = bayes.certificate(x, y, rng=np.random.default_rng(1))
+    assert found == bayes.certificate(x, y, rng=np.random.default_rng(1), **options)
+
+
+def test_most_exposed_by_the_loop_of_its_definition():
+    """Falling lower limit, then falling risk, and what nobody has seen last."""
+    query = bayes.Histogram(
+        np.repeat([0.1, 0.5, 0.9], [1, 40, 9]),
+        np.repeat([0.5, 0.9], [5, 40]),
+        bins=[0, 0.2, 0.6, 1],
+    )
+    signal = [0.9, 0.1, 5.0, 0.5]
+    for delta in (0.05, 0.9999):
+        low = [float(query.risk_interval([s], delta)[0][0]) for s in signal]
+        risk = [-2.0 if s == 5.0 else float(query.risk([s])[0]) for s in signal]
+        want = sorted(range(4), key=lambda i: (-low[i], -risk[i]))
+        assert bayes.most_exposed(query, signal, delta).tolist() == want
+
+
+def test_options_of_every_compared_certificate():
+    """One permutation leaves two p-values, and the prior is everybody's."""
+    x, y = np.random.default_rng(8).random((2, 60))
+    found = bayes.compare_queries(
+        {"one": (x, y), "other": (y, x)},
+        0.2,
+        5,
+        delta=0.1,
+        n_permutations=1,
+        rng=np.random.default_rng(0),
+    )
+    seed = int(np.random.default_rng(0).integers(2**63))
+    for name, pair in (("one", (x, y)), ("other", (y, x))):
+        rng = np.random.default_rng(seed)
+        alone = bayes.certificate(*pair, 0.2, bins=5, delta=0.05, n_permutations=1, rng=rng)
+        assert found[name] == alone and alone.p_value in (0.5, 1) and alone.trivial == 0.6

@@ -161,9 +161,9 @@ def test_ppv_is_fine_where_everybody_in_the_box_is_called():
 
 
 def literal_threshold(metric, eta, member, nonmember, prior):
-    """Best value over a fine grid of thresholds."""
+    """Best value over a threshold between any two neighbours of eta, a multiple of 1 / 31."""
     best = -np.inf
-    for t in np.linspace(0, 1, 4001)[:-1]:
+    for t in np.append(0, np.arange(1, 62, 2) / 62):
         called = eta >= t
         tp, fp = prior * member[called].sum(), (1 - prior) * nonmember[called].sum()
         value = metric.value(tp, fp, prior - tp, 1 - prior - fp)
@@ -370,3 +370,72 @@ def test_one_box_as_numbers():
         metrics.accuracy(), *([number] for number in box[:4]), *box[4:]
     )
     assert low.shape == high.shape == () and (low, high) == (arrays[0][0], arrays[1][0])
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.2])
+def test_lower_limit_in_closed_form_where_two_limits_decide(delta):
+    """Separated groups: all 15 of the members judged are called, none of the 30 non-members. The
+    limits of the two rates share delta / 2, and those of k = m and k = 0 are roots.
+    """
+    found = bayes.generalized_advantage(
+        metrics.accuracy(), np.ones(30), np.zeros(60), 0.3, 2, delta, np.random.default_rng(0)
+    )
+    hits, alarms = (delta / 4) ** (1 / 15), 1 - (delta / 4) ** (1 / 30)
+    assert found.low == pytest.approx(0.3 * hits + 0.7 * (1 - alarms), rel=1e-9)
+
+
+def test_lower_limit_in_closed_form_where_all_four_limits_decide():
+    """The share that is called a member falls with no rate: everybody is called, by a threshold of
+    its own, and each of the four limits has an eighth of delta.
+    """
+    called = Metric(0, 1, 1, 0, 0, 1, 0, 0, 0, 0)
+    found = bayes.generalized_advantage(
+        called, np.ones(30), np.zeros(60), 0.3, 2, 0.08, np.random.default_rng(0)
+    )
+    low = 0.3 * 0.01 ** (1 / 10) + 0.7 * 0.01 ** (1 / 20)  # of the last thirds
+    assert found.value == 1 and found.low == pytest.approx(low, rel=1e-9)
+
+
+def test_the_upper_limit_is_not_below_the_value():
+    """At a level near 0 the part that is judged can do better than the limit."""
+    edges, equal = [-9.0, 0.5, 9.0], 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x, y = rng.normal(size=60) + 1, rng.normal(size=60)
+        found = bayes.generalized_advantage(metrics.accuracy(), x, y, 0.5, edges, 0.99, rng)
+        assert found.value <= found.high
+        equal += found.value == found.high
+    assert 0 < equal < 20
+
+
+def test_a_box_of_almost_no_area_has_limits():
+    """One step of the last digit up in x, and eta may round downwards, past a threshold that lies
+    between.
+    """
+    x, y, p = *np.random.default_rng(0).uniform(0.1, 1, (2, 20_000)), 0.3
+    above = np.nextafter(x, 2)
+    eta, moved = (p * v / (p * v + (1 - p) * y) for v in (x, above))
+    found = np.flatnonzero(moved < eta)[:20]
+    assert found.size
+    for i in found:
+        low, high = bayes.generalized_risk_interval(
+            metrics.accuracy(), x[i], above[i], y[i], y[i], p, eta[i]
+        )
+        best = max(eta[i], 1 - eta[i])
+        assert min(eta[i], 1 - eta[i]) - 1e-12 <= low <= high <= best + 1e-12
+
+
+def test_ends_of_an_optimal_threshold():
+    """Half-way between neighbours; below the lowest and above the highest too."""
+    eta, ones = [0.2, 0.6], [1.0, 1.0]
+    for member, nonmember, cut, best in (
+        ([0.0, 1.0], [1.0, 0.0], 0.4, 1.0),
+        ([1.0, 0.0], [0.0, 1.0], 0.8, 0.5),  # of equal values the largest threshold
+        (ones, ones, 0.8, 0.5),
+    ):
+        found = generalized.optimal_threshold(metrics.accuracy(), eta, member, nonmember)
+        assert found == pytest.approx((cut, best))
+    everybody = generalized.optimal_threshold(metrics.tpr(), eta, ones, ones, prior=0.3)
+    assert everybody == pytest.approx((0.1, 1.0))
+    certain = generalized.optimal_threshold(metrics.tnr(), [0.2, 1.0], ones, ones)
+    assert certain == pytest.approx((0.6, 0.5))  # nobody can be called with eta = 1 left over

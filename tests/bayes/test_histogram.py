@@ -226,3 +226,9 @@ def test_a_constant_axis_is_named(rng):
         bayes.Histogram(x, y)
     with pytest.raises(ValueError, match="constant signal on axis 1"):
         bayes.KernelDensity(x, y)
+
+
+def test_where_nobody_was_seen_nothing_is_divided():
+    query = bayes.Histogram([0.0, 1.0], [0.0, 1.0], bins=[0, 0.4, 0.6, 1])
+    with np.errstate(all="raise"):
+        assert np.isnan(query.risk([0.5, 7.0])).all() and query.risk([0.0])[0] == 0

@@ -271,3 +271,25 @@ def test_bad_queries():
             query.advantage(delta)
     with pytest.raises(ValueError, match="rng"):
         query.advantage(rng=3)
+
+
+def test_limits_in_two_dimensions_by_their_derivation(rng):
+    """A tenth of delta goes to the sampled integral, what is left to McDiarmid and to the bias."""
+    x, y, h, p, delta = rng.normal(size=(4000, 2)), rng.normal(size=(3000, 2)), 0.9, 0.4, 0.1
+    estimate = bayes.KernelDensity(x + 1, y, p, h).advantage(delta, rng=rng)
+    n1, n2, draws = 4000, 3000, int(2e8 / 7000) // 2
+    v = p**2 / n1 + (1 - p) ** 2 / n2
+    slack = np.sqrt(np.log(20 / delta) * (p**2 + (1 - p) ** 2) / draws / 2)
+    left = 0.9 * delta
+    high = estimate.value + np.sqrt(2 * v * np.log(2 / left)) + slack
+    assert estimate.high == pytest.approx(high, rel=1e-9) and high < 1
+    points = np.concatenate([x + 1, y]) / h
+    box = np.prod((np.ptp(points, axis=0) + 8) / (2 * np.sqrt(np.pi)))
+    outside = 0.0
+    for n, weight in ((n1, p), (n2, 1 - p)):
+        # of each of two axes: the mass beyond the extremes, and of the kernel beyond 4 bandwidths
+        tail = stats.beta.ppf(1 - left / 4 / 4, 2, n - 1) + 2 * norm.cdf(-4)
+        outside += weight * 2 * tail
+    bias = np.sqrt(box * v) + 2 * outside
+    low = estimate.value - np.sqrt(2 * v * np.log(4 / left)) - bias - slack
+    assert estimate.low == pytest.approx(max(low, 0.2), rel=1e-9) and low > 0.2

@@ -94,3 +94,11 @@ def test_bad_input(function, name):
 def test_separation_needs_two_models_on_either_side():
     with pytest.raises(ValueError, match="fewer than 2 OUT models"):
         lira.separation(np.zeros((3, 1)), np.array([[True], [True], [False]]))
+
+
+def test_floor_of_a_spread_in_closed_form():
+    """Record 0 never varies on either side; of the other the variances are 9 and 25."""
+    member = np.array([[True] * 2, [True] * 2, [False] * 2, [False] * 2])
+    signals = np.array([[2.0, 3.0], [2.0, -3.0], [1.0, 5.0], [1.0, -5.0]])
+    spreads = 1e-6 * np.sqrt([4.5, 12.5])
+    np.testing.assert_allclose(lira.separation(signals, member), [1 / spreads.sum(), 0], rtol=1e-9)

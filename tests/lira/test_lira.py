@@ -694,3 +694,49 @@ def test_shapes_and_finite_scores(data):
     scores = attack(target[:, 0] if flat else target, x[..., 0] if flat else x, member, **options)
     assert scores.shape == (n,) and scores.dtype == np.float64
     assert np.isfinite(scores).all()
+
+
+def left_out_by_the_loop(x, member, center, tail=None):
+    """Scores (S, n) of every model in turn, one example at a time, spreads floored at a millionth
+    of the target's global one.
+    """
+    n_models, n = x.shape
+    middle = np.mean if center == "mean" else np.median
+    scores = np.empty((n_models, n))
+    for s in range(n_models):
+        fits = []
+        for side in (True, False):
+            groups = []
+            for i in range(n):
+                models = [m for m in range(n_models) if member[m, i] == side]
+                models.remove(s if member[s, i] == side else models[0])
+                groups.append(x[models, i])
+            total = sum(((g - middle(g)) ** 2).sum() for g in groups) / sum(map(len, groups))
+            fits.append([(middle(g), max(g.std(), 1e-6 * np.sqrt(total))) for g in groups])
+        for i in range(n):
+            (mu_in, sd_in), (mu_out, sd_out) = (fit[i] for fit in fits)
+            out = stats.norm.logpdf(x[s, i], mu_out, sd_out)
+            scores[s, i] = stats.norm.logpdf(x[s, i], mu_in, sd_in) - out
+            if tail:
+                scores[s, i] = (
+                    stats.norm.logcdf(x[s, i], mu_out, sd_out) if tail != "density" else -out
+                )
+    return scores
+
+
+@pytest.mark.parametrize("center", ["mean", "median"])
+@pytest.mark.parametrize("tail", [None, "one-sided", "density"])
+def test_floor_of_every_target(center, tail):
+    """Records on which all models of a side agree but one, which floors the spread of some targets
+    and not of others.
+    """
+    rng = np.random.default_rng(3)
+    member = np.arange(8)[:, None] % 2 == np.arange(5) % 2
+    x = rng.normal(size=(8, 5)).round(2)
+    x[:, 0] = np.where(member[:, 0], 2.0, 1.0) + 0.5 * (np.arange(8) == 4)
+    x[:, 3] = np.where(member[:, 3], 1.5, 0.5) - 0.25 * (np.arange(8) == 2)
+    attack, options = (lira.offline, {"tail": tail}) if tail else (lira.online, {})
+    found = lira.leave_one_out(x, member, attack, center=center, **options)
+    want = left_out_by_the_loop(x, member, center, tail)
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+    assert np.abs(want).max() > 1e6  # some spread was floored

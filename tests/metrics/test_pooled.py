@@ -215,6 +215,7 @@ def test_the_binomial_interval_does_not_cover():
     assert naive < 0.6 * repetitions
 
 
+@pytest.mark.slow
 def test_the_law_of_lira_scores():
     """What the simulation takes for the truth, against leave-one-out scores of many records."""
     rng = np.random.default_rng(9)
@@ -225,3 +226,118 @@ def test_the_law_of_lira_scores():
             for side in (True, False):
                 seen = (scores[member == side] > t).mean()
                 assert rates.lira_law(variance)(t, side) == pytest.approx(seen, rel=0.08, abs=2e-4)
+
+
+# The parts of a pooled interval, each by its own arithmetic
+
+
+def test_freedom_is_satterthwaites():
+    for v, w, k, m in ((1.0, 3.0, 99.0, 20.0), (2.0, 0.5, 30.0, 8.0)):
+        between = pooled.Spread(v, w, 9.0)
+        want = (v + w) ** 2 / (v * v / k + w * w / m)
+        assert pooled.freedom(between, k, m) == pytest.approx(min(k, want))
+    assert pooled.freedom(pooled.Spread(5.0, 0.0, 9.0), 31.0, 2.0) == 31
+    assert pooled.freedom(pooled.Spread(1.0, 1.0, 9.0), 4.0, 400.0) == 4  # of the carriers at most
+
+
+def test_the_rarest_are_carriers_or_models():
+    assert pooled.rarest(pooled.Spread(1.0, 0.0, 9.0), 30.0, 20.0) == 30
+    assert pooled.rarest(pooled.Spread(1.0, 0.1, 9.0), 30.0, 20.0) == 20
+    assert pooled.rarest(pooled.Spread(1.0, 0.1, 9.0), 30.0, 40.0) == 30
+
+
+def test_what_suffices():
+    """Five times log(4 / delta) independent parts; twice as many models where these vary most."""
+    enough = 5 * np.log(4 / 0.1)  # 18.4
+    assert pooled.enough(0.1) == pytest.approx(enough)
+    alike = pooled.Spread(1.0, 0.0, 0.0)
+    assert pooled.suffices(alike, enough, 1.0, 0.1) is True
+    assert pooled.suffices(alike, 0.99 * enough, 99.0, 0.1) is False
+    for variance, models, want in (
+        (4.0, 19.0, True),  # 20 carriers, 25 / (1 / 20 + 16 / 19) = 28 parts
+        (4.0, 12.0, True),  # 25 / (1 / 20 + 16 / 12) = 18.1: fewer than needed
+        (4.01, 36.0, False),  # twice as many models are asked for
+        (4.01, 37.0, True),
+    ):
+        parts = (1 + variance) ** 2 / (1 / 20 + variance**2 / models)
+        want = want and bool(min(20, parts) >= enough)
+        found = pooled.suffices(pooled.Spread(1.0, variance, 9.0), 20.0, models, 0.1)
+        assert found is want
+
+
+def test_the_ends_of_a_pooled_interval(monkeypatch):
+    """Both sides of the bootstrap's interval are stretched for the models, the lower one for what
+    is rare too.
+    """
+    curve = roc(*made(64, 600, 1, shift=0.5))
+    fpr, n = 0.2, 64
+    monkeypatch.setattr(intervals, "bootstrap", lambda *_, **__: (0.5, 0.45, 0.56))
+    influence = curve.influence(fpr)
+    examples = (influence.sum(axis=0) ** 2).sum()
+    models = (influence.sum(axis=1) ** 2).sum()
+    added = models - (influence**2).sum()
+    stretch = np.sqrt(1 + (added + models * np.sqrt(2 / (n - 1))) / examples)
+    count = min(curve.carried_by(fpr))  # models add something, so that they count too
+    normal = stats.norm.isf(0.05) * np.sqrt(count)
+    skew = (stats.gamma.isf(0.05, count + 1) - count) / normal
+    assert added > 0 and skew > 1 and curve.resolvable(fpr, delta=0.1)
+    found = curve.tpr_at(fpr, delta=0.1)
+    want = 0.5, 0.5 - stretch * skew * 0.05, 0.5 + stretch * 0.06
+    np.testing.assert_allclose(found, want, rtol=1e-9)
+    monkeypatch.setattr(intervals, "bootstrap", lambda *_, **__: (0.99, 0.01, 1.0))
+    assert curve.tpr_at(fpr, delta=0.1).low == 0  # and not below
+
+
+@pytest.mark.parametrize(("fpr", "n"), [(0.2, 60), (0.05, 60), (0.8, 60), (0.5, 3)])
+def test_influence_by_hand(fpr, n):
+    """A member above the threshold raises the TPR; a non-member above it moves the threshold, along
+    the slope of the curve about the rate.
+    """
+    scores, member = made(6, n, 3)
+    curve = roc(scores, member)
+    above = sorted(scores[~member], reverse=True)
+    n0, n1 = len(above), member.sum()
+
+    def at(rate):
+        """FPR, TPR and threshold (exclusive) where at most this rate is called."""
+        called = max(k for k in range(n0 + 1) if k / n0 <= rate)
+        threshold = above[called] if called < n0 else -np.inf
+        return called / n0, (scores[member] > threshold).mean(), threshold
+
+    carriers = curve.effective_nonmembers(fpr) * fpr
+    reach = min(0.9, 2 / np.sqrt(max(1, carriers)))
+    ends = at(fpr * (1 - reach)), at(min(1, fpr * (1 + reach)))
+    slope = (ends[1][1] - ends[0][1]) / (ends[1][0] - ends[0][0])
+    rate, value, threshold = at(fpr)
+    want = np.where(
+        member, ((scores > threshold) - value) / n1, -slope * ((scores > threshold) - rate) / n0
+    )
+    np.testing.assert_allclose(curve.influence(fpr), want, rtol=1e-9, atol=1e-15)
+
+
+def test_carried_by_counts_examples_and_models():
+    scores, member = made(6, 40, 5)
+    curve = roc(scores, member)
+    order = [place for place in np.argsort(-scores.ravel()) if not member.ravel()[place]]
+    for fpr in (0.1, 0.5):
+        called = order[: int(fpr * len(order)) + 1]  # and the one that comes next
+        counts = []
+        for names in ([place % 40 for place in called], [place // 40 for place in called]):
+            sizes = [names.count(name) for name in set(names)]
+            counts.append(sum(sizes) ** 2 / sum(k * k for k in sizes))
+        want = counts[0] * len(order) / len(called) * fpr, counts[1]
+        np.testing.assert_allclose(curve.carried_by(fpr), want, rtol=1e-9)
+
+
+def test_a_pooled_area_is_the_bootstraps_at_the_level_that_was_asked_for():
+    """Weighted pair counts of resampled examples, by loops, from the same generator."""
+    scores, member = made(4, 12, 6)
+    rng, areas = np.random.default_rng(1), []
+    for columns in rng.integers(12, size=(1000, 12)):
+        drawn, inside = scores[:, columns], member[:, columns]
+        won = drawn[inside][:, None] - drawn[~inside]
+        areas.append(((won > 0) + (won == 0) / 2).mean())
+    for delta in (0.05, 0.4):
+        found = roc(scores, member).auc_interval(delta, rng=np.random.default_rng(1))
+        want = np.quantile(areas, [delta / 2, 1 - delta / 2])
+        np.testing.assert_allclose(found[1:], want, rtol=1e-9)

@@ -4,7 +4,7 @@ import pytest
 from notebook_runs import begin
 
 ON_ARRAYS = (
-    "audit bayes defenses dp_canaries exposed hr_mmd lira lira_ablations lira_dp "
+    "attack_settings audit bayes defenses dp_canaries exposed hr_mmd lira lira_ablations lira_dp "
     "risk_probability risk_scores two_sample_levels"
 ).split()
 

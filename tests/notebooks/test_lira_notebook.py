@@ -3,7 +3,7 @@
 import pytest
 from notebook_runs import begin, cases, missing_rows, values
 
-SMALL = {"n_examples": 100, "epochs": 1, "merlin_repeats": 1}
+SMALL = {"n_examples": 100, "epochs": 1, "merlin_repeats": 1, "merlin_scales": [0.3]}
 
 
 def checked(**given):
@@ -46,11 +46,11 @@ def test_every_choice_of_parameters_passes_the_checks(data, scale):
         ("executor", "none:2"),
         ("executor", "dask"),
         ("executor", "processes:0"),
-        ("merlin_scale", 0.0),
+        ("merlin_scales", [0.0]),
+        ("merlin_scales", []),
         ("merlin_repeats", 0),
+        ("merlin_targets", 0),
         ("outlier_share", 0.0),
-        ("rmia_gamma", 0.5),
-        ("quantile_level", 1.0),
         ("model", "vgg"),
         ("activation", "gelu"),
         ("optimizer", "adagrad"),

@@ -314,3 +314,213 @@ def test_bad_input_is_named():
         risk_score.precision_recall([0.1, 0.2], [True, False], [2])
     with pytest.raises(ValueError, match="at least one"):
         risk_score.cumulative([])
+
+
+CURVES = (risk_score.calibration, risk_score.precision_recall, risk_score.distance)
+TWO = [0.2, 0.6, 0.7], [True, True, False]
+
+
+@pytest.mark.parametrize("function", CURVES)
+@pytest.mark.parametrize(
+    ("score", "member", "options", "name"),
+    [
+        ([[0.2, 0.6]], [[True, False]], {}, "score"),
+        ([np.nan, 0.6, 0.1], TWO[1], {}, "score"),
+        ([-0.1, 0.6, 0.1], TWO[1], {}, "score"),
+        (TWO[0], [True, False], {}, "member"),
+        (TWO[0], [True, True, False, False], {}, "member"),
+        (TWO[0], [0.0, 1.0, 2.0], {}, "member"),
+        (TWO[0], [False] * 3, {}, "member"),
+        (*TWO, {"prior": 0}, "prior"),
+        (*TWO, {"prior": 1}, "prior"),
+        (*TWO, {"delta": 0}, "delta"),
+    ],
+)
+def test_each_argument_is_named(function, score, member, options, name):
+    with pytest.raises(ValueError, match=f"^{name}: given"):
+        function(score, member, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"bins": 0}, "bins"),
+        ({"bins": 2.5}, "bins"),
+        ({"n_draws": 0}, "n_draws"),
+        ({"rng": 1}, "rng"),
+    ],
+)
+def test_each_option_of_a_calibration_is_named(options, name):
+    with pytest.raises(ValueError, match=f"^{name}: given"):
+        risk_score.calibration(*TWO, **options)
+
+
+def test_smallest_arguments():
+    """Probabilities of 0 and 1, one bin, one draw."""
+    score, member = [0.0, 1.0, 1.0, 0.0], [False, True, True, False]
+    c = risk_score.calibration(score, member, bins=1, n_draws=1)
+    assert c.count.tolist() == [4] and c.rmse == 0
+    assert risk_score.precision_recall(score, member, [0])[0].precision.value == 0.5
+    assert risk_score.precision_recall(score, member, [1])[0].precision.value == 1
+    assert risk_score.distance(score, member).value == 0.5
+    for thresholds in ([-0.1], [1.1]):
+        with pytest.raises(ValueError, match="^thresholds: given"):
+            risk_score.precision_recall(score, member, thresholds)
+    for wrong in ([[0.1, 0.2]], [np.nan], []):
+        with pytest.raises(ValueError, match="^score: given"):
+            risk_score.cumulative(wrong)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"target_signal": [[1.0, 2.0]]}, "target_signal"),
+        ({"target_signal": [np.inf, 2.0]}, "target_signal"),
+        ({"target_signal": [-1.0, 2.0]}, "target_signal"),
+        ({"target_labels": [0, 0, 0]}, "target_labels"),
+        ({"target_labels": [0, 0.5]}, "target_labels"),
+        ({"shadow_signal": [[1.0] * 4]}, "shadow_signal"),
+        ({"shadow_signal": [1.0, 2.0, np.nan, 3.0]}, "shadow_signal"),
+        ({"shadow_labels": [0, 0, 1]}, "shadow_labels"),
+        ({"shadow_labels": [0, 0, 1, -1]}, "shadow_labels"),
+        ({"shadow_member": [True, False, True]}, "shadow_member"),
+        ({"shadow_member": [0.0, 2.0, 0.0, 1.0]}, "shadow_member"),
+        ({"prior": 1}, "prior"),
+        ({"bins": 0}, "bins"),
+        ({"bins": 1.5}, "bins"),
+    ],
+)
+def test_each_argument_of_the_score_is_named(change, name):
+    good = [1.0, 2.0], [0, 0], np.arange(1.0, 5.0), [0, 0, 1, 1], [True, False, True, False]
+    with pytest.raises(ValueError, match=f"^{name}: given"):
+        privacy_risk_score(**dict(zip(HEADER, good)) | change)
+
+
+def test_a_value_on_an_inner_edge_belongs_to_the_bin_above():
+    shadow, member = [0.0, 5.0, 10.0], [False, True, False]
+    score = privacy_risk_score([4.9, 5.0], [0, 0], shadow, [0] * 3, member, bins=2, log_bins=False)
+    np.testing.assert_allclose(score, [0, 2 / 3])  # 1 of 1 members, 1 of 2 non-members above
+
+
+def test_a_bin_with_as_many_of_either_group_is_not_empty():
+    shadow, member = [0.0, 0.0, 9.0, 9.0, 9.0, 9.0], [True, False] * 3
+    score = privacy_risk_score([0.0, 9.0], [0, 0], shadow, [0] * 6, member, log_bins=False)
+    np.testing.assert_allclose(score, 0.5)
+
+
+def test_signals_of_zero_count_as_the_smallest():
+    shadow, member = [0.0, 1e-10, 1e-12, 1.0], [True, True, False, False]
+    score = privacy_risk_score([0.0, 1e-11, 1.0], [0] * 3, shadow, [0] * 4, member, bins=2)
+    np.testing.assert_allclose(score, [2 / 3, 2 / 3, 0])
+
+
+def exact_noise(scores_and_counts, factor):
+    """Of bins with one score each: what (fraction - score) may be, and how often, if each record is
+    a member with the chance that its score has in the sample.
+    """
+    for score, count in scores_and_counts:
+        chance = score / factor / (1 - score + score / factor)
+        k = np.arange(count + 1)
+        share = k / count * factor / (1 - k / count + k / count * factor)
+        yield share - score, stats.binom.pmf(k, count, chance)
+
+
+def test_calibration_at_another_prior_by_hand():
+    """Two bins, a sample with 30 members and 50 non-members, and the prior 0.2: members weigh
+    (0.2 / 30) to (0.8 / 50) of non-members.
+    """
+    score = np.repeat([0.15, 0.65], [50, 30])
+    member = np.r_[np.arange(50) < 10, np.arange(30) < 20]
+    c = risk_score.calibration(
+        score, member, 0.2, delta=0.1, n_draws=40_000, rng=np.random.default_rng(0)
+    )
+    factor = 0.2 / 30 / (0.8 / 50)
+    want = [[], [], []]
+    for k, n in ((10, 50), (20, 30)):
+        limits = stats.binomtest(k, n).proportion_ci(0.9, "exact")
+        for found, share in zip(want, (k / n, limits.low, limits.high)):
+            found.append(share * factor / (share * factor + 1 - share))
+    np.testing.assert_allclose([c.fraction, c.low, c.high], want, rtol=1e-8)
+    gaps = np.array(want[0]) - [0.15, 0.65]
+    assert c.rmse == pytest.approx(np.sqrt((gaps**2).mean()), rel=1e-9)
+    bins = list(exact_noise(((0.15, 50), (0.65, 30)), factor))
+    floor = np.sqrt(np.mean([(gap**2 * mass).sum() for gap, mass in bins]))
+    assert c.noise_floor == pytest.approx(floor, rel=0.01)
+    (one, p), (two, q) = bins
+    noise = np.sqrt((one[:, None] ** 2 + two**2) / 2).ravel()
+    order = np.argsort(noise)
+    beyond = 1 - np.cumsum((p[:, None] * q).ravel()[order])
+    assert c.noise_limit == pytest.approx(noise[order][(beyond <= 0.1).argmax()], rel=0.02)
+
+
+def test_noise_is_the_same_in_small_blocks(monkeypatch):
+    rng = np.random.default_rng(1)
+    score, member = rng.random(30), rng.random(30) < 0.5
+
+    def drawn():
+        return risk_score.calibration(score, member, n_draws=10, rng=np.random.default_rng(2))
+
+    whole = drawn()
+    for block in (1, 65, 95):
+        monkeypatch.setattr(risk_score, "BLOCK", block)
+        for one, other in zip(drawn(), whole):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_what_rounding_put_below_an_edge_belongs_above_it():
+    score = np.array([0.6 - 1e-13, 0.65, 0.6 - 1e-11, 0.55, 1.0])
+    member = np.array([True, False, True, False, True])
+    c = risk_score.calibration(score, member, rng=np.random.default_rng(0))
+    assert c.count.tolist() == [2, 2, 1]
+    np.testing.assert_allclose(c.score, [0.575, 0.625, 1.0])
+    row = risk_score.precision_recall(score, member, [0.6])[0]
+    assert row.recall.value == pytest.approx(2 / 3)  # 0.6 - 1e-13 and 1
+    assert row.precision.value == pytest.approx(2 * 2 / (2 * 2 + 1 * 3))  # at prior 1 / 2
+
+
+def test_intervals_of_precision_and_recall_by_hand():
+    """70 of 100 called are members; 140 members and 60 others in the sample, prior 0.25."""
+    score = np.repeat([0.9, 0.1], 100)
+    member = np.r_[np.arange(100) < 70, np.arange(100) < 70]
+    row = risk_score.precision_recall(score, member, [0.5], prior=0.25, delta=0.1)[0]
+    called = stats.binomtest(70, 100).proportion_ci(0.9, "exact")
+    found = stats.binomtest(70, 140).proportion_ci(0.9, "exact")
+    np.testing.assert_allclose(row.recall, [0.5, found.low, found.high], rtol=1e-8)
+    weigh = [s * 0.25 / 140 / (s * 0.25 / 140 + (1 - s) * 0.75 / 60) for s in (0.7, *called)]
+    np.testing.assert_allclose(row.precision, weigh, rtol=1e-8)
+    assert row.threshold == 0.5
+
+
+def test_distance_in_closed_form():
+    """Three members: Student's quantile with two degrees of freedom is a root."""
+    score, member = [0.2, 0.5, 0.8, 0.1], [True, True, True, False]
+    for delta, options in ((0.05, {}), (0.3, {"delta": 0.3})):
+        found = risk_score.distance(score, member, 0.3, **options)
+        tail = delta / 2
+        half = (1 - 2 * tail) / np.sqrt(2 * tail * (1 - tail)) * 0.3 / np.sqrt(3)
+        np.testing.assert_allclose(found, [0.2, 0.2 - half, 0.2 + half], rtol=1e-9)
+    assert risk_score.distance([0.2, 0.6], [True, True]).value == pytest.approx(-0.1)
+
+
+def test_defaults_are_the_documented_ones():
+    rng = np.random.default_rng(4)
+    shadow, target = np.exp(3 * rng.normal(size=(2, 60)))
+    labels, member = np.arange(60) % 2, rng.random(60) < 0.5
+    rows = target, labels, shadow, labels, member
+    np.testing.assert_array_equal(
+        privacy_risk_score(*rows), privacy_risk_score(*rows, 0.5, 5, True)
+    )
+    np.testing.assert_allclose(privacy_risk_score(*rows), by_hand(*rows, 0.5, 5, True), rtol=1e-9)
+    score = rng.random(60)
+    options = dict(prior=0.5, bins=10, delta=0.05, n_draws=500)
+    found, named = (
+        risk_score.calibration(score, member, rng=np.random.default_rng(0), **given)
+        for given in ({}, options)
+    )
+    for one, other in zip(found, named):
+        np.testing.assert_array_equal(one, other)
+    rows = risk_score.precision_recall(score, member)
+    assert [row.threshold for row in rows] == [1.0, 0.9, 0.8, 0.7, 0.6, 0.5]
+    assert rows == risk_score.precision_recall(
+        score, member, (1.0, 0.9, 0.8, 0.7, 0.6, 0.5), prior=0.5, delta=0.05
+    )

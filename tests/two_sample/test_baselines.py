@@ -267,3 +267,19 @@ NET = torch.nn.Sequential(torch.nn.Linear(2, 2))
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(("fpr", "above"), [(0.29, 29), (0.01, 1), (0.299, 29), (0.5, 50)])
+def test_set_threshold_is_exceeded_by_as_many_draws_as_its_rate_allows(fpr, above):
+    score = np.random.default_rng(4).normal(size=5000)
+    threshold = two_sample.set_threshold(score, 3, fpr, n_draws=100, rng=np.random.default_rng(5))
+    rng = np.random.default_rng(5)
+    means = [score[rng.choice(5000, 3, replace=False)].mean() for _ in range(100)]
+    assert sum(mean > threshold for mean in means) == above
+    assert threshold in means
+
+
+def test_set_threshold_of_all_records_is_their_mean():
+    score = np.random.default_rng(6).normal(size=40)
+    found = two_sample.set_threshold(score, 40, rng=np.random.default_rng(0))
+    assert found == pytest.approx(score.mean())

@@ -414,3 +414,22 @@ def test_a_fitted_kernel_gives_the_test_that_was_fitted():
     gram = kernel(np.arange(40)[::-1])[::-1, ::-1]
     found = two_sample.permutation_test(gram, 20, 39, np.random.default_rng(2))
     assert found == test.test(rep[20:40], raw[20:40], rep[40:], raw[40:])
+
+
+def test_every_repeated_set_is_drawn_without_replacement():
+    class Noted(two_sample.HrMmd):
+        drawn = []
+
+        def test(self, rep_x, raw_x, rep_y, raw_y, **options):
+            self.drawn.append((rep_x[:, 0].tolist(), raw_x[:, 0].tolist(), len(rep_y)))
+            return two_sample.TestResult(0.0, len(self.drawn) / 10)
+
+    pool = np.arange(6.0)[:, None]
+    found = two_sample.repeat_test(
+        Noted(), pool, pool + 10, pool[:6], pool[:6], n_repeats=4, rng=np.random.default_rng(0)
+    )
+    assert found.tolist() == [0.1, 0.2, 0.3, 0.4]
+    for rep, raw, size in Noted.drawn:
+        assert sorted(rep) == pool[:, 0].tolist() and size == 6  # all of them, once
+        assert raw == [number + 10 for number in rep]
+    assert len({tuple(rep) for rep, _, _ in Noted.drawn}) > 1
