@@ -230,7 +230,7 @@ def advantage():
     Notes
     -----
     MACE v1 Definition 1. `bayes.sign_split_advantage` and `bayes.held_out_advantages` estimate it.
-    Used in .
+    Its threshold is that of accuracy, for which see book/generalized_metrics.ipynb.
 
     Examples
     --------
