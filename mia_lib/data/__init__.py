@@ -99,7 +99,8 @@ def names(texts=True):
 
     Notes
     -----
-    `experiment.ranges` lets the parameter ``dataset`` of every experiment be one of them.
+    `experiment.ranges` lets the parameter ``dataset`` of every experiment be one of them, such as
+    that of notebooks/hr_mmd.ipynb.
 
     Examples
     --------
