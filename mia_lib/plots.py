@@ -278,8 +278,9 @@ def rates(x, named, ax=None, *, level=None, log=False):
 
     Examples
     --------
-    >>> rates([10, 100], {"loss": [0.1, 0.9]}, level=0.05).get_ylim()
-    (-0.02, 1.02)
+    >>> ax = rates([10, 100], {"loss": [0.1, 0.9]}, level=0.05)
+    >>> [float(end) for end in ax.get_ylim()]
+    [-0.02, 1.02]
     """
     if len(named) > len(MARKERS):
         checks.fail("named", f"{len(named)} names", f"at most {len(MARKERS)}")

@@ -19,6 +19,7 @@ import ast
 import itertools
 import json
 import os
+import re
 import sys
 import time
 import traceback
@@ -204,7 +205,10 @@ def tidy(text):
 def _without_paths(text):
     if isinstance(text, list):
         return [_without_paths(line) for line in text]
-    return text.replace(f"{ROOT}/", "").replace(str(ROOT), ".").replace(str(Path.home()), "~")
+    for folder, short in ((f"{ROOT}/", ""), (str(ROOT), "."), (str(Path.home()), "~")):
+        ends = "" if folder.endswith("/") else r"(?![\w.-])"  # not in the name of another folder
+        text = re.sub(re.escape(folder) + ends, short, text)
+    return text
 
 
 class _Terminal:

@@ -62,7 +62,7 @@ REGRESSION = dict(
     features=np.random.default_rng(3).normal(size=(8, 1)),
     level=0.5,
     hidden=0,
-    steps=1,
+    n_steps=1,
     folds=2,
     rng=np.random.default_rng(0),
 )
@@ -258,7 +258,7 @@ CASES = [
         {"level": 0},
         {"level": 1},
         {"hidden": -1},
-        {"steps": 0},
+        {"n_steps": 0},
         {"folds": 1},
         {"folds": 9},
         {"rng": 1},
@@ -300,7 +300,7 @@ DEFAULTS = [
         seeded(attacks.gradient_attack, FEATURES), prior=0.5, hidden=(64,), epochs=50
     ),
     refusals.defaults(
-        seeded(attacks.quantile_regression, SMALL), level=0.99, hidden=32, steps=500, folds=2
+        seeded(attacks.quantile_regression, SMALL), level=0.99, hidden=32, n_steps=500, folds=2
     ),
     refusals.defaults(merlin, repeats=100, seed=0),
     refusals.defaults(lambda **o: attacks.rmia(**LOG_P, **o), gamma=1.0, slope=None),

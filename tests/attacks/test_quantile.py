@@ -105,7 +105,7 @@ def test_what_a_record_has_does_not_move_its_own_prediction(folds, hidden):
             features,
             hidden=hidden,
             folds=folds,
-            steps=20,
+            n_steps=20,
             rng=np.random.default_rng(0),
         )
         return values - scores
@@ -125,7 +125,7 @@ def test_unit_and_origin_of_the_signal_do_not_matter_and_constant_features_do_no
     features = np.append(rng.normal(size=(40, 2)), np.ones((40, 1)), axis=1)
 
     def scores(values):
-        options = dict(level=0.8, hidden=3, steps=40, rng=np.random.default_rng(0))
+        options = dict(level=0.8, hidden=3, n_steps=40, rng=np.random.default_rng(0))
         return attacks.quantile_regression(values, member, features, **options)
 
     found = scores(signals)

@@ -293,7 +293,7 @@ def test_tidy_takes_out_the_paths_of_this_machine():
     output = {
         "output_type": "stream",
         "name": "stdout",
-        "text": [f"{ROOT}/book/a\n", f"{Path.home()}/b"],
+        "text": [f"{ROOT}/book/a\n", f"{Path.home()}/b", f"{ROOT}-other"],
     }
     base64 = f"AA{Path.home()}/b"  # letters that only look like a path
     picture = {
@@ -308,6 +308,6 @@ def test_tidy_takes_out_the_paths_of_this_machine():
         "outputs": [output, picture],
     }
     notebook = json.loads(run.tidy(json.dumps({"metadata": {"papermill": {}}, "cells": [cell]})))
-    assert notebook["cells"][0]["outputs"][0]["text"] == ["book/a\n", "~/b"]
+    assert notebook["cells"][0]["outputs"][0]["text"] == ["book/a\n", "~/b", f"{ROOT}-other"]
     assert notebook["cells"][0]["outputs"][1]["data"]["image/png"] == base64
     assert notebook["metadata"] == {} and notebook["cells"][0]["metadata"] == {}

@@ -1,3 +1,4 @@
+import importlib
 import itertools
 import math
 
@@ -415,14 +416,22 @@ def test_signals_of_zero_count_as_the_smallest():
 
 
 def exact_noise(scores_and_counts, factor):
-    """Of bins with one score each: what (fraction - score) may be, and how often, if each record is
-    a member with the chance that its score has in the sample.
+    """Of two bins with one score each: what the squared errors (fraction - score)^2 together may
+    be, and how often, if each record is a member with the chance that its score has in the sample,
+    and members are weighed by how many of them there are.
     """
-    for score, count in scores_and_counts:
-        chance = score / factor / (1 - score + score / factor)
-        k = np.arange(count + 1)
-        share = k / count * factor / (1 - k / count + k / count * factor)
-        yield share - score, stats.binom.pmf(k, count, chance)
+    (one, n), (other, m) = scores_and_counts
+    chances = [s / factor / (1 - s + s / factor) for s in (one, other)]
+    expected = chances[0] * n + chances[1] * m
+    found = []
+    for k in range(n + 1):
+        for j in range(m + 1):
+            members = min(max(k + j, 1), n + m - 1)
+            odds = factor * expected / (n + m - expected) * (n + m - members) / members
+            gaps = [c * odds / (c * odds + 1 - c) - s for c, s in ((k / n, one), (j / m, other))]
+            mass = stats.binom.pmf(k, n, chances[0]) * stats.binom.pmf(j, m, chances[1])
+            found.append((gaps[0] ** 2 + gaps[1] ** 2, mass))
+    return np.array(found).T
 
 
 def test_calibration_at_another_prior_by_hand():
@@ -443,13 +452,10 @@ def test_calibration_at_another_prior_by_hand():
     np.testing.assert_allclose([c.fraction, c.low, c.high], want, rtol=1e-8)
     gaps = np.array(want[0]) - [0.15, 0.65]
     assert c.rmse == pytest.approx(np.sqrt((gaps**2).mean()), rel=1e-9)
-    bins = list(exact_noise(((0.15, 50), (0.65, 30)), factor))
-    floor = np.sqrt(np.mean([(gap**2 * mass).sum() for gap, mass in bins]))
-    assert c.noise_floor == pytest.approx(floor, rel=0.01)
-    (one, p), (two, q) = bins
-    noise = np.sqrt((one[:, None] ** 2 + two**2) / 2).ravel()
-    order = np.argsort(noise)
-    beyond = 1 - np.cumsum((p[:, None] * q).ravel()[order])
+    squares, mass = exact_noise(((0.15, 50), (0.65, 30)), factor)
+    assert c.noise_floor == pytest.approx(np.sqrt(squares @ mass / 2), rel=0.01)
+    noise, order = np.sqrt(squares / 2), np.argsort(squares)
+    beyond = 1 - np.cumsum(mass[order])
     assert c.noise_limit == pytest.approx(noise[order][(beyond <= 0.1).argmax()], rel=0.02)
 
 
@@ -461,8 +467,9 @@ def test_noise_is_the_same_in_small_blocks(monkeypatch):
         return risk_score.calibration(score, member, n_draws=10, rng=np.random.default_rng(2))
 
     whole = drawn()
+    module = importlib.import_module("mia_lib.risk_score.calibration")  # not the function
     for block in (1, 65, 95):
-        monkeypatch.setattr(risk_score, "BLOCK", block)
+        monkeypatch.setattr(module, "BLOCK", block)
         for one, other in zip(drawn(), whole):
             np.testing.assert_array_equal(one, other)
 
