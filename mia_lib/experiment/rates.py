@@ -143,10 +143,8 @@ def loss_gap(logits, y, masks):
     >>> loss_gap(logits, np.array([0, 1, 0]), masks)
     array([1.])
     """
-    if masks.shape != logits.shape[:2]:
-        checks.fail("masks", f"shape {masks.shape}", f"shape {logits.shape[:2]}")
-    losses = (signals.cross_entropy(one, y) for one in logits)
-    return np.array([row[~mask].mean() - row[mask].mean() for row, mask in zip(losses, masks)])
+    on_members, on_others = _on_both(lambda one: signals.cross_entropy(one, y), logits, masks)
+    return on_others - on_members
 
 
 def carried(curve, fpr, delta=0.05):
@@ -215,10 +213,17 @@ def accuracies(logits, y, masks):
     >>> accuracies(logits, np.array([0, 1, 1, 1]), np.array([[True, True, False, False]]))
     (array([0.5]), array([1.]))
     """
+    return _on_both(lambda one: one.argmax(-1) == y, logits, masks)
+
+
+def _on_both(figure, logits, masks):
+    """The means of ``figure(logits of one model) -> (n,)`` on its members and on the others, (S,)
+    each; one model is read at a time.
+    """
     if masks.shape != logits.shape[:2]:
         checks.fail("masks", f"shape {masks.shape}", f"shape {logits.shape[:2]}")
-    right = (one.argmax(-1) == y for one in logits)
-    both = [(row[mask].mean(), row[~mask].mean()) for row, mask in zip(right, masks)]
+    rows = (figure(one) for one in logits)
+    both = [(row[mask].mean(), row[~mask].mean()) for row, mask in zip(rows, masks)]
     on_members, on_others = np.array(both).T
     return on_members, on_others
 
