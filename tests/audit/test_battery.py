@@ -80,6 +80,15 @@ def test_a_model_that_saw_nobody_is_not_accused_of_a_column_that_drifts():
         assert conduct.judge(o, seed=number)["decided"]["verdict"] != "leak"
 
 
+@pytest.mark.simulation
+def test_a_drift_that_an_attack_can_see_is_seen_without_the_model_first():
+    """One of 30 columns drifts, the split is called random. Without a look at each column 4 of 20
+    such draws were called leaks; 5 or more of 30 have probability 0.002 where 3 % are.
+    """
+    world = World(n=300, width=30, **ONE)
+    assert said(world, 30)[verdict.LEAK] <= 4
+
+
 def test_without_features_the_reader_is_told():
     """D4."""
     world = World(n=300, features=False, classes=1)
