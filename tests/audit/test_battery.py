@@ -117,13 +117,15 @@ def test_no_epsilon_and_no_p_where_the_groups_differ():
 def test_the_record_is_of_these_worlds():
     record = json.loads(verdicts.RECORD.read_text())
     assert [row["world"] for row in record["rows"]] == list(verdicts.WORLDS)
-    assert len(record["rows"]) >= 40
+    assert len(record["rows"]) >= 40 and {row["draws"] for row in record["rows"]} == {50}
     studies = {row["world"]: row for row in record["rows"]}
     for v in verdict.VERDICTS:
         could = [row for row in studies.values() if row["false"][v] is not None]
         total = record["totals"][v]
         assert total["draws"] == sum(row["draws"] for row in could)
         assert total["false"] == sum(row["false"][v] for row in could)
+        assert total["false"] <= 0.05 * total["draws"]
+        assert total["most in one world"] == max(row["false"][v] for row in could) <= 6
 
 
 def test_the_truth_of_a_world():
