@@ -1,6 +1,6 @@
 """Canaries: records that were made to be recognised, of which chance decided which to publish.
 
-Taught in book/class_aware.ipynb.
+Taught in book/set_evidence.ipynb.
 """
 
 from itertools import combinations
@@ -46,7 +46,7 @@ def canary_test(published, kept, *, paired=True, n_permutations=9999, rng=None):
     -----
     The level rests on the coins alone: not on the model, the data or how the scores depend on each
     other. p is at least 2^-m in pairs, so that four pairs never reject at 0.05, and 1 / (2 m choose
-    m) where half of 2 m canaries were drawn. Taught in book/class_aware.ipynb.
+    m) where half of 2 m canaries were drawn. Taught in book/set_evidence.ipynb.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def canary_power(mu, n_canaries, *, repetitions=1, alpha=0.05, paired=True):
     not paired) have in common. `canary_test` comes near it from about ten pairs on, where its
     2^m signs are many. An auditor who knows what a canary scores unpublished needs no twins, and
     half as many canaries: sqrt(m) instead of sqrt(m / 2). Dong, Roth and Su 2022. Taught in
-    book/class_aware.ipynb.
+    book/set_evidence.ipynb.
 
     Examples
     --------
