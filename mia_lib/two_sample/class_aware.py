@@ -69,6 +69,8 @@ def class_aware_test(
     y_x = checks.labels("y_x", y_x, len(rep_x))
     y_y = checks.labels("y_y", y_y, len(rep_y))
     n_permutations, rng = checks.integer("n_permutations", n_permutations, 1), checks.generator(rng)
+    if bandwidth is not None:
+        bandwidth = checks.number("bandwidth", bandwidth, 0, open_low=True)
     parts = strata.by_class(y_x, y_y)
     across = _between_classes(label_kernel, parts.labels)
     rep = np.concatenate([rep_x, rep_y])[parts.order]
@@ -76,7 +78,7 @@ def class_aware_test(
     if bandwidth is None:
         same = parts.group[:, None] == parts.group
         bandwidth = np.sqrt(kernels.median_square("rep_x, rep_y", np.where(same, squares, 0)))
-    squares /= -2 * checks.number("bandwidth", float(bandwidth), 0, open_low=True) ** 2
+    squares /= -2 * bandwidth**2
     return _test(np.exp(squares, out=squares), parts, across, n_permutations, rng)
 
 

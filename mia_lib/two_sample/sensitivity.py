@@ -57,9 +57,7 @@ def sensitivity_p_value(x, y, odds=1.0, *, y_x=None, y_y=None):
     0.127
     """
     classes, observed = _classes(x, y_x, y, y_y)
-    odds = checks.number("odds", odds, 1)
-    work = prod(comb(len(v), n) * (len(v) + 1) for v, n in classes)
-    return (_enumerated if work <= EXACT else _normal)(classes, observed, np.log(odds))
+    return _bound(classes, observed, np.log(checks.number("odds", odds, 1)))
 
 
 def sensitivity_odds(x, y, alpha=0.05, *, y_x=None, y_y=None):
@@ -70,7 +68,7 @@ def sensitivity_odds(x, y, alpha=0.05, *, y_x=None, y_y=None):
     x, y, y_x, y_y
         As for `sensitivity_p_value`.
     alpha : float
-        The test's level, in (0, 1).
+        The test's level, in (0, 0.5).
 
     Returns
     -------
@@ -95,20 +93,25 @@ def sensitivity_odds(x, y, alpha=0.05, *, y_x=None, y_y=None):
     >>> bool(2 < odds < 5)
     True
     """
-    alpha = checks.delta(alpha, "alpha")
-    options = dict(y_x=y_x, y_y=y_y)
-    if sensitivity_p_value(x, y, **options) > alpha:
+    alpha = checks.number("alpha", alpha, 0, high=0.5, open_low=True, open_high=True)
+    classes, observed = _classes(x, y_x, y, y_y)
+    if _bound(classes, observed, 0.0) > alpha:
         return 1.0
-    low, high = 0.0, 1.0
-    while sensitivity_p_value(x, y, float(np.exp(high)), **options) <= alpha:
+    low, high = 0.0, 1.0  # logarithms
+    while _bound(classes, observed, high) <= alpha:
         low, high = high, 2 * high
     while high - low > 5e-4:
         middle = (low + high) / 2
-        if sensitivity_p_value(x, y, float(np.exp(middle)), **options) <= alpha:
+        if _bound(classes, observed, middle) <= alpha:
             low = middle
         else:
             high = middle
     return float(np.exp(low))
+
+
+def _bound(classes, observed, gamma):
+    work = prod(comb(len(v), n) * (len(v) + 1) for v, n in classes)
+    return (_enumerated if work <= EXACT else _normal)(classes, observed, gamma)
 
 
 def _classes(x, y_x, y, y_y):

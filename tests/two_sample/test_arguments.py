@@ -271,6 +271,7 @@ CASES = [
         {"n_permutations": 0},
         {"rng": 1},
         {"bandwidth": 0},
+        {"bandwidth": "wide"},
         {"label_kernel": np.eye(1)},
         {"label_kernel": np.eye(2)[:1]},
         {"label_kernel": np.eye(2) * NAN},
@@ -364,7 +365,7 @@ CASES = [
         dict(x=X[:, 0], y=Y[:, 0] + 1),
         {"x": X},
         {"alpha": 0},
-        {"alpha": 1},
+        {"alpha": 0.5},
     ),
 ]
 
