@@ -115,17 +115,15 @@ def nearest_by_size(stack, x, sizes, *, rng=None):
     """
     sizes = increasing_sizes(sizes)
     rng = checks.generator(rng)
-    found = np.full((len(sizes), len(stack), len(x)), np.nan)
+    found = np.full((len(stack), len(x), len(sizes)), np.nan)
     for s in progress.bar(range(len(stack)), "releases"):
         draws = rng.spawn(1)[0]
         if stack.broken[s]:
             continue
         release = stack.gan(s).generate(int(sizes[-1]), draws)
-        parts = np.split(release, sizes[:-1])
-        found[:, s] = [nearest_distance(part, x) for part in parts]
-    nearest = np.maximum.accumulate(found, axis=0)
-    flat = nearest.transpose(1, 0, 2).reshape(len(stack), -1)
-    return _said_by_others(flat, rng).reshape(len(stack), len(sizes), -1).transpose(1, 0, 2)
+        parts = [nearest_distance(part, x) for part in np.split(release, sizes[:-1])]
+        found[s] = np.maximum.accumulate(parts, axis=0).T
+    return _said_by_others(found, rng).transpose(2, 0, 1)
 
 
 def increasing_sizes(sizes):
@@ -137,8 +135,10 @@ def increasing_sizes(sizes):
 
 
 def _said_by_others(values, rng):
-    """Rows (S, n) of NaN replaced, record by record, by the value of another network at random."""
-    there = np.isfinite(values).all(axis=1)
+    """Answers (S, n) or (S, n, J) in which a network without any is given, record by record, those
+    of another network, drawn at random.
+    """
+    there = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
     if not there.any():
         checks.fail("stack", "broken networks alone", "at least one whose weights are finite")
     values = values.copy()

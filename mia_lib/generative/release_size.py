@@ -6,7 +6,6 @@ Taught in book/generators_one_record.ipynb.
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import optimize
 
 from mia_lib import checks
 from mia_lib.generative.one_record import increasing_sizes
@@ -14,6 +13,8 @@ from mia_lib.intervals import Estimate
 
 N_RESAMPLES = 1_000
 GRID = 80  # rates that are tried before the best of them is refined
+GOLDEN = (5**0.5 - 1) / 2
+SECTIONS = 35  # each leaves GOLDEN of the distance between two rates
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,9 @@ def release_advantages(signals, member):
 
     Notes
     -----
-    The networks of the first half are the adversary's: each record's threshold lies half way between
-    their means with it and without it. The other half is judged, so that nothing was fitted to what
-    is judged, and the expectation is 0 where nothing leaks. Taught in
+    The networks of the first half are the adversary's: each record's threshold lies half way
+    between their means with it and without it. The other half is judged, so that nothing was fitted
+    to what is judged, and the expectation is 0 where nothing leaks. Taught in
     book/generators_one_record.ipynb.
 
     Examples
@@ -159,8 +160,8 @@ def release_law(sizes, advantages, delta=0.05, *, n_resamples=N_RESAMPLES, rng=N
     book/generative.ipynb. The first record alone is worth A c = rho / n whatever A is, and the two
     are told apart only by sizes at which the curve bends.
 
-    Least squares on the mean over generators. Intervals: percentile bootstrap over generators. Taught
-    in book/generators_one_record.ipynb.
+    Least squares on the mean over generators. Intervals: percentile bootstrap over generators.
+    Taught in book/generators_one_record.ipynb.
 
     Examples
     --------
@@ -168,7 +169,7 @@ def release_law(sizes, advantages, delta=0.05, *, n_resamples=N_RESAMPLES, rng=N
     >>> noise = np.random.default_rng(0).normal(0, 0.02, (30, 3))
     >>> measured = 0.4 * (1 - 0.99 ** np.array(sizes)) + noise
     >>> print(f"{release_law(sizes, measured, rng=np.random.default_rng(1)).ceiling:.2f}")
-    0.40 [0.39, 0.41]
+    0.41 [0.40, 0.41]
     """
     sizes = increasing_sizes(sizes)
     if sizes.size < 2:
@@ -181,13 +182,13 @@ def release_law(sizes, advantages, delta=0.05, *, n_resamples=N_RESAMPLES, rng=N
     delta = checks.delta(delta)
     n_resamples = checks.integer("n_resamples", n_resamples, 1)
     rng = checks.generator(rng)
-    rate, ceiling = _fit(sizes, advantages.mean(0))
+    (rate,), (ceiling,) = _fit(sizes, advantages.mean(0)[None])
     if ceiling <= 0:
         checks.fail(
             "advantages", f"a mean of {advantages.mean():.3g} over all", "one that is above 0"
         )
     drawn = rng.integers(len(advantages), size=(n_resamples, len(advantages)))
-    resampled = np.array([_fit(sizes, advantages[rows].mean(0)) for rows in drawn]).T
+    resampled = np.array(_fit(sizes, advantages[drawn].mean(1)))
     estimates = [_estimate(*pair, delta) for pair in zip((rate, ceiling), resampled)]
     return ReleaseLaw(*estimates, resampled, delta)
 
@@ -248,22 +249,28 @@ def _size(advantage, rate, ceiling):
     return np.where(np.asarray(ceiling) > advantage, found, np.inf)
 
 
-def _fit(sizes, mean):
-    """Rate and ceiling of least squares; for a given rate the ceiling has a closed form."""
+def _fit(sizes, means):
+    """Rates and ceilings (R,) of least squares to means (R, J). For a given rate the ceiling has a
+    closed form; the best of a grid of rates is refined by golden sections.
+    """
 
-    def best_ceiling(log_rate):
-        shape = _law(sizes, np.exp(log_rate), 1.0)
-        ceiling = np.clip(shape @ mean / (shape @ shape), 0, 1)
-        return ceiling, ((mean - ceiling * shape) ** 2).sum()
+    def best_ceiling(log_rates):  # (R, r), the ceilings and what is left, each (R, r)
+        shape = _law(sizes, np.exp(log_rates)[..., None], 1.0)  # (R, r, J)
+        along = (shape * means[:, None]).sum(-1) / (shape**2).sum(-1)
+        ceiling = np.clip(along, 0, 1)
+        return ceiling, ((means[:, None] - ceiling[..., None] * shape) ** 2).sum(-1)
 
     # from a curve that is straight up to the largest size, to one that is flat from the smallest on
-    log_rates = np.linspace(np.log(1e-3 / sizes[-1]), np.log(1 - np.exp(-20 / sizes[0])), GRID)
-    at = int(np.argmin([best_ceiling(one)[1] for one in log_rates]))
-    span = log_rates[max(at - 1, 0)], log_rates[min(at + 1, GRID - 1)]
-    found = optimize.minimize_scalar(
-        lambda one: best_ceiling(one)[1], bounds=span, method="bounded", options={"xatol": 1e-9}
-    )
-    return float(np.exp(found.x)), float(best_ceiling(found.x)[0])
+    grid = np.linspace(np.log(1e-3 / sizes[-1]), np.log(1 - np.exp(-20 / sizes[0])), GRID)
+    at = best_ceiling(grid[None])[1].argmin(1)
+    low, high = grid[np.maximum(at - 1, 0)], grid[np.minimum(at + 1, GRID - 1)]
+    for _ in range(SECTIONS):
+        inner = np.stack([high - GOLDEN * (high - low), low + GOLDEN * (high - low)], 1)
+        first, second = best_ceiling(inner)[1].T
+        low = np.where(first <= second, low, inner[:, 0])
+        high = np.where(first <= second, inner[:, 1], high)
+    middle = (low + high) / 2
+    return np.exp(middle), best_ceiling(middle[:, None])[0][:, 0]
 
 
 def _estimate(value, resampled, delta):

@@ -37,7 +37,7 @@ class Exposed(NamedTuple):
 
 
 def exposed_records(signals, member, share=0.1, *, delta=0.05):
-    """Test every record over its models, and call exposed as many as the share of false ones allows.
+    """Test every record over its models, and call as many exposed as a share of false ones allows.
 
     Parameters
     ----------
@@ -74,13 +74,14 @@ def exposed_records(signals, member, share=0.1, *, delta=0.05):
     >>> rng = np.random.default_rng(0)
     >>> member = rng.permuted(np.arange(32)[:, None] < np.full(50, 16), axis=0)
     >>> signals = rng.normal(size=(32, 50)) + 3 * member * (np.arange(50) < 5)
-    >>> np.flatnonzero(exposed_records(signals, member).exposed)
+    >>> np.flatnonzero(exposed_records(signals, member, 0.01).exposed)
     array([0, 1, 2, 3, 4])
     """
     values = model_checks.signals("signals", signals, (2,))
     member = checks.boolean_array("member", np.asarray(member), shape=values.shape)
     share = checks.prior(share, "share")
     delta = checks.delta(delta)
+    model_checks.bounded("signals", values)
     model_checks.counts("member", member, 2, ("IN", "OUT"), "two models")
     p_value = np.array([_p_value(v, row) for v, row in zip(values.T, member.T)])
     adjusted = stats.false_discovery_control(p_value)
