@@ -10,6 +10,7 @@ from mia_lib.generative.embedding import classifier_embedding
 from mia_lib.generative.gan import Gan, Release, release
 from mia_lib.generative.js import JsGanRecipe, js_gan
 from mia_lib.generative.looks import Looks, looks
+from mia_lib.generative.merf import dp_merf
 from mia_lib.generative.nearest import ball_radius, monte_carlo, nearest_distance, nearest_distances
 from mia_lib.generative.networks import NETWORKS, Networks, dense
 from mia_lib.generative.one_record import nearest_by_size, record_signals
@@ -55,6 +56,7 @@ __all__ = [
     "discriminator_score",
     "domias",
     "dp_cgan",
+    "dp_merf",
     "epochs_within",
     "gan_stack",
     "hybrid",
