@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from mia_lib import generative, shadow
-from mia_lib.generative import stacked, wasserstein
+from mia_lib.generative import stack_training, stacked, wasserstein
 from mia_lib.generative.networks import Discriminator, Generator
 
 SMALL = generative.dense((2, 3), 4, (5,), (7, 6))
@@ -43,7 +43,7 @@ def looped(kind, recipe, seed, s, n_steps):
     x = torch.from_numpy(2 * RECORDS.astype(np.float32) - 1).double()
     ids, batch = np.flatnonzero(MASKS[s]), recipe.batch_size
     critic_steps = getattr(recipe, "critic_steps", 1)
-    per_block = max(1, stacked.BLOCK_STEPS // n_steps)
+    per_block = max(1, stack_training.BLOCK_STEPS // n_steps)
     for epoch in range(recipe.epochs):
         block, inside = divmod(epoch, per_block)
         if inside == 0:
@@ -113,8 +113,8 @@ def test_the_slope_of_a_critic_is_its_gradient():
     weights += [torch.randn(2, 1, 4), torch.randn(2, 1)]
     layers = list(zip(weights[::2], weights[1::2]))
     x = torch.randn(2, 6, 3, requires_grad=True)
-    (expected,) = torch.autograd.grad(stacked._through(layers, x).sum(), x)
-    found = stacked._slope(layers, stacked._bends(layers, x.detach()))
+    (expected,) = torch.autograd.grad(stack_training.through(layers, x).sum(), x)
+    found = stack_training.slope_of(layers, stack_training.bends_of(layers, x.detach()))
     assert torch.allclose(found, expected, atol=1e-5)
 
 
@@ -133,8 +133,8 @@ class TestResuming:
 
     def test_a_killed_run_goes_on_bit_for_bit(self, tmp_path, monkeypatch):
         recipe = RECIPES["WGAN-GP"]
-        monkeypatch.setattr(stacked, "SAVE_EVERY", -1)
-        once, made = stacked._Run._save, []
+        monkeypatch.setattr(stack_training, "SAVE_EVERY", -1)
+        once, made = stack_training.StackRun._save, []
 
         def killed(self, seconds):
             once(self, seconds)
@@ -142,10 +142,10 @@ class TestResuming:
             if self.epoch == 3:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(stacked._Run, "_save", killed)
+        monkeypatch.setattr(stack_training.StackRun, "_save", killed)
         with pytest.raises(KeyboardInterrupt):
             generative.gan_stack(RECORDS, MASKS, recipe, folder=tmp_path, rng=seeded())
-        monkeypatch.setattr(stacked._Run, "_save", once)
+        monkeypatch.setattr(stack_training.StackRun, "_save", once)
         found = generative.gan_stack(RECORDS, MASKS, recipe, folder=tmp_path, rng=seeded())
         whole = generative.gan_stack(RECORDS, MASKS, recipe, rng=seeded())
         assert made == [1, 2, 3]
@@ -154,7 +154,7 @@ class TestResuming:
     def test_a_finished_run_is_not_made_again(self, tmp_path, monkeypatch):
         recipe = RECIPES["JS-GAN"]
         first = generative.gan_stack(RECORDS, MASKS, recipe, folder=tmp_path, rng=seeded())
-        monkeypatch.setattr(stacked._Run, "_one_epoch", None)
+        monkeypatch.setattr(stack_training.StackRun, "_one_epoch", None)
         again = generative.gan_stack(RECORDS, MASKS, recipe, folder=tmp_path)
         assert np.array_equal(first.scores(RECORDS), again.scores(RECORDS))
         assert json.loads((tmp_path / "manifest.json").read_text())["kind"] == "JS-GAN"
@@ -173,14 +173,14 @@ class TestFailures:
         """The start of network 2 is spoilt; the others end where they end without it."""
         recipe = RECIPES["WGAN-GP"]
         whole = generative.gan_stack(RECORDS, MASKS, recipe, rng=seeded())
-        start = stacked._Run._start
+        start = stack_training.StackRun._start
 
         def spoilt(self):
             start(self)
             with torch.no_grad():
                 self.weights["generator/layers.0.weight"][2] = torch.nan
 
-        monkeypatch.setattr(stacked._Run, "_start", spoilt)
+        monkeypatch.setattr(stack_training.StackRun, "_start", spoilt)
         stack = generative.gan_stack(RECORDS, MASKS, recipe, rng=seeded())
         assert stack.broken.tolist() == [False, False, True, False]
         assert len(stack) == 4 and "4 networks of kind WGAN-GP: 1 broken" in stack.report()
