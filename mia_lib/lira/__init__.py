@@ -8,6 +8,15 @@ book/lira.ipynb.
 from mia_lib.lira.every_target import leave_one_out
 from mia_lib.lira.exposure import influence, separation
 from mia_lib.lira.gaussian import offline, online
+from mia_lib.lira.posterior import Prior
 from mia_lib.lira.subset import balanced_subset
 
-__all__ = ["balanced_subset", "influence", "leave_one_out", "offline", "online", "separation"]
+__all__ = [
+    "Prior",
+    "balanced_subset",
+    "influence",
+    "leave_one_out",
+    "offline",
+    "online",
+    "separation",
+]
