@@ -8,12 +8,11 @@ import numpy as np
 from scipy import special
 
 from mia_lib.lira import choices
+from mia_lib.metrics import tails
 
 # Steps of the integral over the common spread of several queries, in standard deviations of its
 # logarithm: an integrand with so light tails is summed to ten digits.
 NODES = np.arange(-32.0, 8.0, 0.4)
-# Below this probability a tail's logarithm is computed from a continued fraction of so many terms.
-SMALLEST, TERMS = 1e-280, 60
 
 
 class Student(NamedTuple):
@@ -60,40 +59,7 @@ def log_cumulative(x, law):
     z = (x - law.center) / np.sqrt(law.squared_scale)
     if z.shape[1] > law.squared_scale.shape[1]:
         return log_orthant(z, np.broadcast_to(law.freedom, (*z.shape[:1], 1, *z.shape[2:]))[:, 0])
-    return log_tail(z, np.broadcast_to(law.freedom, z.shape)).sum(axis=1)
-
-
-def log_tail(z, freedom):
-    """Log of the distribution function of Student's t, freedom of the shape of z; exact in both
-    tails.
-    """
-    tail = special.stdtr(freedom, -np.abs(z))
-    above, normal = z > 0, np.isinf(freedom)
-    with np.errstate(divide="ignore"):
-        found = np.log(tail)
-    found[above] = np.log1p(-tail[above])
-    if normal.any():
-        found[normal] = special.log_ndtr(z[normal])
-    deep = ~above & ~normal & (tail < SMALLEST)
-    if deep.any():
-        found[deep] = _log_deep_tail(z[deep], freedom[deep])
-    return found
-
-
-def _log_deep_tail(z, freedom):
-    """The same where the probability underflows: half the incomplete beta function I_x(a, 1/2), by
-    its continued fraction (DLMF 8.17.22).
-    """
-    a, odds = freedom / 2, z * z / freedom
-    x = 1 / (1 + odds)
-    fraction = np.ones_like(x)
-    for m in range(TERMS, 0, -1):
-        even = m * (0.5 - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        k = m - 1
-        odd = -(a + k) * (a + 0.5 + k) * x / ((a + 2 * k) * (a + 2 * k + 1))
-        fraction = 1 + odd / (1 + even / fraction)
-    found = -a * np.log1p(odds) - 0.5 * np.log1p(1 / odds) - np.log(2 * a * fraction)
-    return found - special.betaln(a, 0.5)
+    return tails.log_tail(z, np.broadcast_to(law.freedom, z.shape)).sum(axis=1)
 
 
 def log_orthant(z, freedom):
