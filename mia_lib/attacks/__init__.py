@@ -21,6 +21,7 @@ from mia_lib.attacks.metric_based import (
     metric_scores,
     threshold_attack,
 )
+from mia_lib.attacks.normalised import base
 from mia_lib.attacks.perturbed import merlin
 from mia_lib.attacks.quantile import quantile_regression
 from mia_lib.attacks.rmia import rmia
@@ -33,6 +34,7 @@ __all__ = [
     "Attack",
     "ShadowFit",
     "accuracy_difference",
+    "base",
     "best_threshold",
     "class_calibrated",
     "class_thresholds",

@@ -67,7 +67,7 @@ def online(
     -----
     No spread is smaller than 1e-6 of the global one of its side (1e-30 where that is 0), so that
     models which agree exactly on an example give a large score and not a division by zero.
-    Taught in book/lira.ipynb.
+    Taught in book/lira.ipynb, with variance="bayesian" in book/one_family.ipynb.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def fit_priors(shadow, shadow_member, *, covariance="spherical", attack=online):
     Notes
     -----
     Moment estimates, derived in `mia_lib.lira.posterior`. From one or two examples nothing is
-    known, so that kappa (and for one example nu) is 0.
+    known, so that kappa (and for one example nu) is 0. Taught in book/one_family.ipynb.
 
     Examples
     --------

@@ -61,7 +61,8 @@ class Prior(NamedTuple):
 
     Notes
     -----
-    With ``covariance="diagonal"`` the last three may be arrays (Q,).
+    With ``covariance="diagonal"`` the last three may be arrays (Q,). Taught in
+    book/one_family.ipynb.
 
     Examples
     --------

@@ -38,6 +38,7 @@ def record_rates(scores, member, threshold):
     Notes
     -----
     Weighted by their numbers of OUT models, the rates' mean is the pooled false positive rate.
+    Taught in book/whose_fpr.ipynb.
 
     Examples
     --------
@@ -87,7 +88,7 @@ def record_calibrated(scores, member, tail="gaussian"):
     The judged models must not be among the references that the scores were made with. In scores of
     `lira.leave_one_out` the others have seen the judged model under its true label, so that their
     scores tell how it was labelled, and the false positive rates are wrong. Make the scores of one
-    half of the models with the other half as references.
+    half of the models with the other half as references. Taught in book/whose_fpr.ipynb.
 
     Examples
     --------

@@ -90,7 +90,7 @@ CASES = [
     *refusals.of(lira.offline, SIDES | BAYESIAN, *WRONG_PRIORS),
     *refusals.of(lira.leave_one_out, OWN | BAYESIAN, *WRONG_PRIORS),
     *refusals.of(
-        lira.gaussian.fit_priors,
+        lira.fit_priors,
         {"shadow": SIGNALS[:6], "shadow_member": MEMBER[:6]},
         {"shadow": SIGNALS[0]},
         {"shadow": np.full((6, 3), NAN)},

@@ -388,7 +388,7 @@ class TestPriorsFromRecords:
         member = rng.random((n_models, n)).argsort(axis=0) < n_models // 2
         x = np.where(member, inside, out)
         x = x + rng.normal(size=x.shape) * np.sqrt(np.where(member, v[0], v[1]))
-        found = lira.gaussian.fit_priors(x, member)
+        found = lira.fit_priors(x, member)
         assert found["IN"].nu == pytest.approx(nu, rel=0.1)
         assert found["OUT"].nu == pytest.approx(nu, rel=0.1)
         assert found["IN"].variance == pytest.approx(variance, rel=0.03)
@@ -405,15 +405,13 @@ class TestPriorsFromRecords:
         x, member = some_signals(9, 30, 2, np.random.default_rng(12))
         for covariance in ("spherical", "diagonal"):
             options = {"variance": "bayesian", "covariance": covariance}
-            priors = lira.gaussian.fit_priors(x[1:], member[1:], covariance=covariance)
+            priors = lira.fit_priors(x[1:], member[1:], covariance=covariance)
             for attack in (lira.online,):
                 sides = x[0], x[1:], member[1:]
                 np.testing.assert_array_equal(
                     attack(*sides, **options, priors=priors), attack(*sides, **options)
                 )
-            priors = lira.gaussian.fit_priors(
-                x[1:], member[1:], covariance=covariance, attack=lira.offline
-            )
+            priors = lira.fit_priors(x[1:], member[1:], covariance=covariance, attack=lira.offline)
             np.testing.assert_array_equal(
                 lira.offline(*sides, **options, priors=priors), lira.offline(*sides, **options)
             )
@@ -421,7 +419,7 @@ class TestPriorsFromRecords:
     def test_records_whose_spreads_agree_have_infinitely_many_degrees(self):
         offsets = np.array([[-1.0], [1.0], [-1.0], [1.0]])
         member = np.array([[True], [True], [False], [False]]) & np.ones(5, bool)
-        priors = lira.gaussian.fit_priors(np.arange(5.0) + offsets + member, member)
+        priors = lira.fit_priors(np.arange(5.0) + offsets + member, member)
         assert priors["IN"].nu == priors["OUT"].nu == INF
         # log of the one variance 2, less psi(1 / 2) - log(1 / 2), its bias with one degree
         assert priors["OUT"].variance == pytest.approx(np.exp(np.log(1.0) - special.digamma(0.5)))
@@ -432,7 +430,7 @@ class TestPriorsFromRecords:
         x = x[..., 0]
         flat = np.concatenate([x, np.full((8, 1), 2.0)], axis=1)
         who = np.concatenate([member, member[:, :1]], axis=1)
-        one, more = lira.gaussian.fit_priors(x, member), lira.gaussian.fit_priors(flat, who)
+        one, more = lira.fit_priors(x, member), lira.fit_priors(flat, who)
         assert one["OUT"].nu == pytest.approx(more["OUT"].nu)
         assert one["OUT"].variance == pytest.approx(more["OUT"].variance)
         for constant in (x * 0, x * 0 + 3):
@@ -513,4 +511,4 @@ def test_bad_input(options, message):
 
 def test_priors_are_those_of_an_attack():
     with pytest.raises(ValueError, match="^attack: given 'online', expected lira.online or"):
-        lira.gaussian.fit_priors(X, WHO, attack="online")
+        lira.fit_priors(X, WHO, attack="online")
