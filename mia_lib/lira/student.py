@@ -72,13 +72,19 @@ def log_orthant(z, freedom):
     half = finite / 2
     width = 1 / np.sqrt(half)
     middle = -np.log1p((np.minimum(z, 0.0) ** 2).sum(axis=1) / finite)
-    total, base = np.full(middle.shape, -np.inf), np.full(half.shape, -np.inf)
+    total, above = np.full(middle.shape, -np.inf), np.zeros(middle.shape)
+    base = np.zeros(half.shape)
     for node in NODES:
         u = middle + node * width
         both = special.log_ndtr(np.exp(u / 2)[:, None] * z).sum(axis=1)
-        total = np.logaddexp(total, half * (u - np.expm1(u)) + both)
-        base = np.logaddexp(base, half * (node * width - np.expm1(node * width)))
-    return np.where(np.isinf(freedom), special.log_ndtr(z).sum(axis=1), total - base)
+        weight = half * (u - np.expm1(u))
+        total = np.logaddexp(total, weight + both)
+        above -= np.exp(weight) * np.expm1(both)
+        base += np.exp(half * (node * width - np.expm1(node * width)))
+    # Where no coordinate is below 0, the probability of the rest keeps the digits near 1.
+    above = np.where(middle < 0, 0.5, np.minimum(above / base, 0.5))
+    found = np.where(above < 0.5, np.log1p(-above), total - np.log(base))
+    return np.where(np.isinf(freedom), special.log_ndtr(z).sum(axis=1), found)
 
 
 def ratio(x, laws, options):

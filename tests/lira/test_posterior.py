@@ -364,6 +364,21 @@ class TestLiteralLoops:
 
 
 class TestTails:
+    @pytest.mark.parametrize("z", [[6.0, 7.5], [15.0, 40.0], [-30.0, 2.0], [-3.0, -9.0]])
+    def test_two_queries_far_out_on_either_side(self, z):
+        freedom, z = 8.0, np.array(z)
+
+        def integrand(w, above):
+            logs = stats.norm.logcdf(np.sqrt(w / freedom) * z).sum()
+            return (-np.expm1(logs) if above else np.exp(logs)) * stats.chi2.pdf(w, freedom)
+
+        above = z.min() > 0
+        points = {"points": (1e-4, 1e-2, 0.1, 1, 8, 30), "limit": 500, "epsabs": 0}
+        want = integrate.quad(integrand, 0, 300, args=(above,), **points)[0]
+        got = lira.student.log_orthant(z[None, :, None], np.full((1, 1), freedom))[0, 0]
+        assert got <= 0
+        assert (-np.expm1(got) if above else np.exp(got)) == pytest.approx(want, rel=1e-6)
+
     def test_scores_keep_their_order_far_out(self):
         x = np.linspace(-1e5, 1e5, 101)
         shadow = np.random.default_rng(0).normal(size=(12, 101))
