@@ -22,6 +22,7 @@ from mia_lib.attacks.metric_based import (
     metric_scores,
     threshold_attack,
 )
+from mia_lib.attacks.normalised import base
 from mia_lib.attacks.perturbed import merlin
 from mia_lib.attacks.quantile import quantile_regression
 from mia_lib.attacks.rmia import rmia
@@ -36,6 +37,7 @@ __all__ = [
     "ShadowFit",
     "accuracy_difference",
     "adaptive_attack",
+    "base",
     "best_threshold",
     "class_calibrated",
     "class_thresholds",
