@@ -6,7 +6,7 @@ Every form of the report reads these, so that all say the same.
 import math
 
 from mia_lib import attacks
-from mia_lib.audit import family, verdict
+from mia_lib.audit import family, regression, verdict
 from mia_lib.audit.family import FPRS
 
 SHOWN = 20  # most figures of the family that a report lists
@@ -105,6 +105,7 @@ def sections(c):
             ("roc", c["roc"]),
         ],
     )
+    yield "The model itself", list(_structure(c))
     yield "Attacks", list(_attacks(c, each))
     yield "The figures that decide", list(_family(c, together))
     yield "Membership advantage", list(_advantage(c))
@@ -212,7 +213,33 @@ def _blind(c):
         )
 
 
+def _structure(c):
+    if c["structure"] is None:
+        yield (
+            "text",
+            "Not looked at: its answers were handed over, not the model. Models that store records "
+            "(nearest neighbours, kernel machines), trees with leaves of few records, and models "
+            "with more trained numbers than records give records away in other ways too.",
+        )
+    elif not c["structure"]:
+        yield (
+            "text",
+            "It stores no record, has no leaf of few records, and fewer trained numbers than "
+            "records, so far as this audit knows its kind.",
+        )
+    else:
+        yield "list", c["structure"]
+
+
 def _attacks(c, each):
+    if c["task"] == "regression":
+        yield "text", regression.SAID
+    if c["labels alone"]:
+        yield (
+            "text",
+            "The model answers with labels alone, so every attack here is label-only: those that "
+            "read how sure the model is are not possible.",
+        )
     yield (
         "text",
         f"In the order of what their adversaries are given, strongest first; attacks that put the "
@@ -225,7 +252,7 @@ def _attacks(c, each):
         if line["lacks"] is not None:
             absent.append(f"{line['name']} (needs {line['lacks']})")
         elif line["name"] in first:
-            floor = f"below the floor of {c['resolution']['floor']:.2%}"
+            floor = f"below the floor of {verdict.rate(c['resolution']['floor'])}"
             tpr = [floor if t is None else _estimate(t, "{:.2%}") for t in line["tpr"]]
             name = ", ".join(first[line["name"]])
             rows.append([name, _estimate(line["auc"]), f"{line['balanced accuracy']:.3f}", *tpr])
@@ -318,6 +345,8 @@ def _set(c):
         sizes = f"{test['members']:,} and {test['non-members']:,}"
         rows.append([test["what"], sizes, f"{test['p']:.3f}", power])
     yield "table", ["compared", "members and non-members", "p-value", "power"], rows
+    if c["set"]["missing"]:
+        yield "text", c["set"]["missing"]
 
 
 def _epsilon(c):
