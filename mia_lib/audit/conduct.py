@@ -238,7 +238,7 @@ def identity(observations):
     64
     """
     o = observations
-    names = [line[0] for line in describe(o) if line[0] != "assignment"]
+    names = [line[0] for line in describe(o) if line[0] not in ("assignment", "task")]
     arrays = [
         o.columns[name.removeprefix("columns.")]
         if name.startswith("columns.")
