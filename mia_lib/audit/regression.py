@@ -58,7 +58,13 @@ def outputs(predictions, targets, scale=None):
     predictions = checks.real_array("predictions", predictions)
     if predictions.shape[-1:] != targets.shape:
         checks.fail("predictions", f"shape {predictions.shape}", f"shape (..., {len(targets)})")
-    squares = (predictions - targets) ** 2
+    with np.errstate(over="ignore"):
+        squares = (predictions - targets) ** 2
+        if not np.isfinite(squares.sum()):
+            largest = np.abs(predictions - targets).max()
+            checks.fail(
+                "predictions", f"an error of {largest:g}", "errors whose squares are finite"
+            )
     if scale is None:
         scale = float(squares.mean()) or 1.0
     return np.stack([-squares / scale, np.zeros_like(squares)], axis=-1), scale

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 from scipy import special
 
-from mia_lib import lira, signals
+from mia_lib import lira, model_checks, signals
 
 BLOCK = 4096  # records that are worked on together
 
@@ -164,9 +164,11 @@ class View:
 
 def _confidence(name, logits, labels):
     try:
-        return signals.logit_confidence(logits, labels)
+        phi = signals.logit_confidence(logits, labels)
     except ValueError as error:
         raise ValueError(str(error).replace("logits:", f"{name}:", 1)) from None
+    model_checks.bounded(name, phi)
+    return phi
 
 
 def _labels_alone(logits):
