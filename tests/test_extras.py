@@ -33,9 +33,10 @@ assert not [name for name in sys.modules if name.startswith(("torch", "opacus"))
 CALLS = """
 import numpy as np
 from mia_lib import attacks, extras
+HEAD = np.zeros((1, 2, 2))
 for call in (
     lambda: attacks.quantile_regression(np.zeros((2, 20)), np.eye(2, 20) > 0, np.zeros((20, 1))),
-    lambda: attacks.gradient_features(None, {"head.weight": np.zeros((1, 2, 2))}, np.eye(4), np.arange(4)),
+    lambda: attacks.gradient_features(None, {"head.weight": HEAD}, np.eye(4), np.arange(4)),
     lambda: __import__("mia_lib").train,
 ):
     try:

@@ -38,10 +38,8 @@ def main(arguments=None):
     try:
         if given["file"].suffix.lower() in SETTINGS:
             said = settings(given["file"])
-            given = given | {"file": None} | said | _set(arguments, given)
+            given = given | said | _set(given)
         given = DEFAULTS | {name: value for name, value in given.items() if value is not None}
-        if given.get("file") is None:
-            checks.fail("file", "nothing", "the file of observations, in the YAML file")
         file = Path(given["file"])
         output = None
         if not given["check"]:
@@ -107,6 +105,8 @@ def settings(path):
         checks.fail("file", f"{path}, which cannot be read ({reason})", "a YAML file of settings")
     if not isinstance(said, dict):
         checks.fail(str(path), f"a {type(said).__name__}", "names and values, such as file: x.npz")
+    if "file" not in said:
+        checks.fail("file", f"nothing in {path}", "the file of observations")
     for name, value in said.items():
         if name not in KEYS:
             checks.fail(str(path), f"an unknown name {name!r}", "one of " + ", ".join(KEYS))
@@ -162,7 +162,7 @@ def _parser():
     return parser
 
 
-def _set(arguments, given):
+def _set(given):
     """What the command line says beside the YAML file: it comes first."""
     return {name: value for name, value in given.items() if name != "file" and value is not None}
 

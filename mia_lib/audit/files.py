@@ -265,32 +265,31 @@ def _archive(path):
             name = entry.filename.removesuffix(".npy")
             try:
                 with archive.open(entry) as stream:
-                    _check_head(stream.read(HEADER), entry.file_size)
-                with archive.open(entry) as stream:
-                    yield name, np.lib.format.read_array(stream, allow_pickle=False)
+                    wrong = _wrong_head(stream.read(HEADER), entry.file_size)
+                if wrong is None:
+                    with archive.open(entry) as stream:
+                        array = np.lib.format.read_array(stream, allow_pickle=False)
             except UNREADABLE as error:
-                checks.fail(
-                    name,
-                    f"an entry of {path} that cannot be read ({_first_line(error)})",
-                    "a plain numeric or text array",
-                )
+                wrong = _first_line(error)
+            if wrong is not None:
+                given = f"an entry of {path} that cannot be read ({wrong})"
+                checks.fail(name, given, "a plain numeric or text array")
+            yield name, array
 
 
-def _check_head(start, size):
-    """Raise unless an array's head asks for as many bytes as there are: numpy would make room for
-    whatever it says.
+def _wrong_head(start, size):
+    """What is wrong with an array's head, which must ask for as many bytes as there are: numpy
+    would make room for whatever it says. None where nothing is.
     """
     stream = io.BytesIO(start)
     version = np.lib.format.read_magic(stream)
-    read = {(1, 0): np.lib.format.read_array_header_1_0}.get(
-        version, np.lib.format.read_array_header_2_0
-    )
+    first = version == (1, 0)
+    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
     shape, _, kind = read(stream)
     if kind.hasobject:
-        raise ValueError("pickled objects")
-    wanted = kind.itemsize * math.prod(shape)
-    if wanted != size - stream.tell():
-        raise ValueError(f"its head says {wanted:,} bytes, there are {size - stream.tell():,}")
+        return "pickled objects"
+    wanted, there = kind.itemsize * math.prod(shape), size - stream.tell()
+    return None if wanted == there else f"its head says {wanted:,} bytes, there are {there:,}"
 
 
 def _free_memory():

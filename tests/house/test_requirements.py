@@ -2,14 +2,17 @@
 
 import ast
 import importlib.metadata
+import re
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import mia_lib
 from mia_lib import extras
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,6 +89,19 @@ def test_library_states_exactly_what_it_imports():
     names -= {"IPython"}  # asked for only inside a notebook, where it runs already
     names -= {"pyarrow"}  # named where a Parquet file is read, and not needed otherwise
     assert {canonicalize_name(DISTRIBUTION.get(name, name)) for name in names} == set(needed())
+
+
+def test_one_version_everywhere():
+    """A date of release stands in CITATION.cff exactly where the changelog has it."""
+    version = project()["version"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert citation["version"] == mia_lib.__version__ == version
+    released = re.search(rf"^## \[{re.escape(version)}\] - (\S+)$", changes, re.MULTILINE)
+    if released is None:
+        assert "date-released" not in citation and f"next version, {version}," in changes
+    else:
+        assert str(citation["date-released"]) == released.group(1)
 
 
 def test_the_plain_install_trains_nothing():
