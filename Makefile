@@ -17,7 +17,7 @@ setup:  ## make the environment in .venv and install into it, if anything change
 	  echo "==> installing into $(VENV) (a few minutes and about 6 GB the first time)" && \
 	  $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version)' && \
 	  { test -x $(PYTHON) || $(PYTHON3) -m venv $(VENV); } && \
-	  $(PYTHON) -m pip install --disable-pip-version-check -r requirements.txt -e . && \
+	  $(PYTHON) -m pip install --disable-pip-version-check -r requirements.txt -e '.[book]' && \
 	  cat requirements.txt pyproject.toml > $(VENV)/.installed; }
 
 book: setup  ## execute the chapters where anything changed and build the site

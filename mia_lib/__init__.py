@@ -2,8 +2,8 @@
 
 Import the module that holds the idea: ``from mia_lib import signals, lira``. From the ground up:
 
-- `checks`: errors of one line; `clock`: processor seconds, over all parts of a run; `machine`: what
-  the last bits depend on
+- `checks`: errors of one line; `clock`: processor seconds, over all parts of a run; `extras`:
+  libraries that the plain install leaves out; `machine`: what the last bits depend on
 - `disk`: hashes and whole files; `intervals`; `plots`; `progress`; `reseed`: other seeds
 - `signals`: what an adversary sees; `text`: tokens and their likelihoods; `models`: architectures;
   `model_checks`: what signals of shadow models must look like
@@ -20,3 +20,17 @@ Import the module that holds the idea: ``from mia_lib import signals, lira``. Fr
 """
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name):
+    """A room that is not imported yet; where it needs what is not installed, what installs it."""
+    import importlib
+
+    if name.startswith("_"):
+        raise AttributeError(f"module 'mia_lib' has no attribute {name!r}")
+    try:
+        return importlib.import_module(f"mia_lib.{name}")
+    except ModuleNotFoundError as error:
+        if error.name == f"mia_lib.{name}":
+            raise AttributeError(f"module 'mia_lib' has no attribute {name!r}") from None
+        raise importlib.import_module("mia_lib.extras").named(error) from error

@@ -16,12 +16,18 @@ import platform
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
 import scipy.linalg  # noqa: F401  (with it scipy's BLAS is there to be asked)
 import threadpoolctl
-import torch
+
+from mia_lib import extras
+
+# Without torch it has no loops of its own.
+_NONE = types.SimpleNamespace(cpu=types.SimpleNamespace(get_cpu_capability=lambda: "not installed"))
+torch = extras.module("torch", backends=_NONE)
 
 # What the two libraries without a question for it say of themselves when they are used.
 _PROBE = """

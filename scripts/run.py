@@ -30,6 +30,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 SECTIONS = ("base", "data", "scale", "data--scale")
+PATHS = ("file", "features_file", "predictions")  # parameters that name a file
 QUIET = 10  # seconds between two states of an updating line in a log file
 
 
@@ -327,6 +328,20 @@ def run_plain(source, values):
             namespace.update(values)
 
 
+def from_here(name, value):
+    """A file's path as the caller means it: the notebook runs in another folder.
+
+    Examples
+    --------
+    >>> from_here("dataset", "digits")
+    'digits'
+    """
+    if name not in PATHS or not isinstance(value, str) or not value:
+        return value
+    path = Path(value).expanduser()
+    return str(path.absolute()) if path.exists() else value
+
+
 def _shown(path):
     """A path as short as it can be read from the repository's root."""
     path = Path(path).resolve()
@@ -356,7 +371,7 @@ def main(argv=None, notebooks=ROOT / "notebooks"):
     try:
         file = parameter_file(notebooks, given.notebook)
         values = read_parameters(file, given.data, given.scale)
-        values.update({name: literal(value) for name, value in given.p})
+        values.update({name: from_here(name, literal(value)) for name, value in given.p})
         source = notebooks / f"{given.notebook}.ipynb"
         check(values, defaults(json.loads(source.read_text(encoding="utf-8"))))
         if given.expand:

@@ -7,10 +7,13 @@ attack, and others are asked about.
 """
 
 import numpy as np
-import torch
 from scipy import special
 
-from mia_lib import checks, models, train
+from mia_lib import checks, extras
+
+torch = extras.module("torch")
+models = extras.module("mia_lib.models")
+train = extras.module("mia_lib.train")
 
 CHUNK = 64  # records whose gradients are held at a time
 

@@ -8,8 +8,10 @@ fitting and asking nothing of the target is read.
 import numpy as np
 from scipy import special
 
-from mia_lib import checks, train
+from mia_lib import checks, extras
 from mia_lib.attacks.metric_based import require_classes
+
+train = extras.module("mia_lib.train")
 
 
 def per_class_networks(

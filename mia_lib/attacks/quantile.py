@@ -3,9 +3,10 @@ it?
 """
 
 import numpy as np
-import torch
 
-from mia_lib import checks, model_checks, reseed
+from mia_lib import checks, extras, model_checks, reseed
+
+torch = extras.module("torch")
 
 RATE, BATCH = 0.01, 256  # of Adam, per step
 # Share of the known non-members that says when to stop, and after how many steps it is asked.

@@ -246,8 +246,9 @@ def inputs(features, rows, rng):
 
 def _known(o):
     known = [] if o.features is None else ["the inputs"]
-    known += ["the label"] + (["the columns"] if o.columns else [])
-    return known[0] if len(known) == 1 else ", ".join(known[:-1]) + " and " + known[-1]
+    known += ["the label"] if o.task == "classification" else []
+    known += ["the columns"] if o.columns else []
+    return ", ".join(known) if len(known) < 2 else ", ".join(known[:-1]) + " and " + known[-1]
 
 
 def _names(o, rows):

@@ -103,7 +103,12 @@ def run(observations, prior=0.5, delta=0.05, seed=0, *, model=None, date=None):
             "auc": list(map(float, found["alone"].limits[0])),
         },
         "family": descriptive.family_lines(found["figures"]),
-        "attacks": descriptive.attacks(scores, found["lacks"], o.member, rows, delta),
+        "task": o.task,
+        "labels alone": view.labels_alone,
+        "structure": None if o.structure is None else list(o.structure),
+        "attacks": descriptive.attacks(
+            methods.of(view), scores, found["lacks"], o.member, rows, delta
+        ),
         "first": first,
         "severity": descriptive.severity(found["figures"], prior),
         "roc": descriptive.rocs(scores, found["blind"], o.member, rows, delta),
@@ -165,12 +170,13 @@ def judge(observations, delta=0.05, seed=0):
     group = copies.groups(o.features, o.labels)
     rows = copies.once(group, o.member, LEAST)
     rng = [np.random.default_rng([seed, place]) for place in (0, 1, 7)]
-    lacks = {method.name: methods.lacks(method, view) for method in methods.METHODS}
+    attacks = methods.of(view)
+    lacks = {method.name: methods.lacks(method, view) for method in attacks}
     scores = {
         method.name: checks.real_array(
             f"score of {method.name}", methods.score(method, view, rng[1]), 1
         )
-        for method in methods.METHODS
+        for method in attacks
         if lacks[method.name] is None
     }
     looks = blind.baselines(o, view, group, delta, rng[0])
@@ -184,7 +190,7 @@ def judge(observations, delta=0.05, seed=0):
         features=o.features is not None,
         contradictions=masks.contradictions(o, view, rows, delta / 4),
         ceiling=_ceiling(baselines, figures, delta) if o.assignment == "given" else None,
-        unlabelled=[m.name for m in methods.METHODS if "label" not in m.needs],
+        unlabelled=[m.name for m in attacks if "label" not in m.needs],
     )
     return {
         "observations": o,
@@ -228,7 +234,7 @@ def permits(observations):
     view.read()
     if observations.features is not None:
         finite_rows("features", observations.features)
-    return [(method.name, methods.lacks(method, view)) for method in methods.METHODS]
+    return [(method.name, methods.lacks(method, view)) for method in methods.of(view)]
 
 
 def identity(observations):
@@ -241,14 +247,16 @@ def identity(observations):
     64
     """
     o = observations
-    names = [line[0] for line in describe(o) if line[0] != "assignment"]
+    names = [line[0] for line in describe(o) if line[0] not in ("assignment", "task")]
     arrays = [
         o.columns[name.removeprefix("columns.")]
         if name.startswith("columns.")
         else getattr(o, name)
         for name in names
     ]
-    return disk.hash_arrays(np.array([*names, o.assignment]), *arrays)
+    said = [o.assignment] + ([o.task] if o.task != "classification" else [])
+    said += list(o.structure or ())
+    return disk.hash_arrays(np.array([*names, *said]), *arrays)
 
 
 def _left_out(o):

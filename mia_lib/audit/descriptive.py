@@ -4,8 +4,8 @@ import numpy as np
 from scipy import stats
 
 from mia_lib import attacks as catalogue
-from mia_lib import bayes, metrics, risk_score, signals, two_sample
-from mia_lib.audit import blind, family, methods
+from mia_lib import bayes, extras, metrics, risk_score, signals, two_sample
+from mia_lib.audit import blind, family
 from mia_lib.audit.family import FPRS
 
 BINS = 20  # equal in members' and non-members' pooled order, fixed before the scores are seen
@@ -25,10 +25,10 @@ def _three(estimate):
     return [float(value) for value in estimate]
 
 
-def attacks(scores, lacks, member, rows, delta):
+def attacks(methods, scores, lacks, member, rows, delta):
     """A line for every attack, strongest adversary first; each interval by itself."""
     lines = []
-    for method in methods.METHODS:
+    for method in methods:
         line = {"name": method.name, "adversary": method.adversary, "lacks": lacks[method.name]}
         if line["lacks"] is None:
             curve = metrics.roc(scores[method.name][rows], member[rows])
@@ -109,6 +109,8 @@ def advantages(scores, member, rows, prior, delta, rng, levels):
     """The advantage of the first attack's and the loss's binned query."""
     member, lines = member[rows], []
     for name in dict.fromkeys([next(iter(scores)), "LOSS"]):
+        if name not in scores:
+            continue  # of answers that are labels alone there is no loss
         score = scores[name][rows]
         inside, outside, edges = score[member], score[~member], _edges(score)
         query = bayes.Histogram(inside, outside, prior, edges)
@@ -174,7 +176,13 @@ def set_tests(o, view, rows, delta, rng, levels):
         "finds": float(stats.norm.cdf(gap / np.sqrt(2))),
     }
     tests = [test]
-    if o.representation is not None:
+    missing = None
+    if o.representation is not None and not extras.has("torch"):
+        missing = (
+            "The kernel test of the representation was not run: it needs torch, which is not "
+            "installed (pip install 'mia_lib[train]')."
+        )
+    elif o.representation is not None:
         size = min(len(inside), len(outside)) // 2
         parts = [side[start : start + size] for side in (outside, inside) for start in (0, size)]
         seen = [np.asarray(o.representation[part], dtype=float) for part in parts]
@@ -190,7 +198,7 @@ def set_tests(o, view, rows, delta, rng, levels):
             )
         except ValueError:
             pass  # records that do not differ leave no kernel to be fitted
-    return {"lacks": None, "tests": tests}
+    return {"lacks": None, "tests": tests, "missing": missing}
 
 
 def epsilon(score, o, rows, delta, rng, levels):
@@ -259,7 +267,8 @@ def slices(score, o, rows, delta):
 
 
 def _slices(o):
-    groups = [("class", str(k), o.labels == k) for k in range(o.n_classes)]
+    classes = range(o.n_classes) if o.task == "classification" else ()
+    groups = [("class", str(k), o.labels == k) for k in classes]
     for name, column in o.columns.items():
         values = np.unique(column)
         if column.dtype.kind == "f" or (column.dtype.kind in "iu" and len(values) > MOST_VALUES):
@@ -278,6 +287,8 @@ def risk_scores(view, member, prior, delta, rng):
     """Privacy risk scores from the first shadow model and how well calibrated they are; and the
     scores, if any.
     """
+    if view.task == "regression":
+        return {"lacks": "classes: the model predicts a number"}, None
     if view.n_shadow == 0:
         return {"lacks": "shadow models"}, None
     logits, shadow_member, labels = view.shadow_outputs(1)

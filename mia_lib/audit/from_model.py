@@ -1,34 +1,60 @@
-"""Observations of a model at hand: a scikit-learn estimator, a torch network, or any function that
-predicts.
+"""Observations of a model at hand: an estimator of scikit-learn, a torch network, or any function
+that predicts.
+
+`records` takes what the model is asked about, `answers` what it says, `structure` looks at the
+model itself. Shadow models are kept in a store of `mia_lib.shadow`, one after the other, so that a
+call that was broken off goes on where it stopped.
 """
 
+import contextlib
+import dataclasses
+import tempfile
 import warnings
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import torch
 
-from mia_lib import checks, progress, shadow
+from mia_lib import checks, shadow
+from mia_lib.audit import answers, records, regression, structure
 from mia_lib.audit.observations import Observations
 
-BATCH = 4096
+# Noise of the copies that label-only attacks ask about, in standard deviations of each column.
+NOISE = (0.125, 0.25, 0.5, 1.0)
+COPIES = 4  # of each record at each noise
 
 
 def observe(
-    predict, x, y, member, *, fit=None, n_shadow=16, columns=None, assignment="given", rng=None
+    predict,
+    x,
+    y,
+    member,
+    *,
+    fit=None,
+    n_shadow=16,
+    columns=None,
+    assignment="given",
+    rng=None,
+    queries=None,
+    store=None,
 ):
     """Ask a model about records, and, if a way to train is given, shadow models too.
 
     Parameters
     ----------
     predict : estimator, torch.nn.Module or callable
-        An estimator is asked for `predict_proba`, a network for its outputs in evaluation mode, a
-        callable for an array (n, K): rows that are nonnegative and sum to 1 are taken for
-        probabilities, all else for logits.
-    x : array (n, ...) or pandas.DataFrame
-        Records as the model takes them.
+        An estimator is asked for `predict_proba`, else for `decision_function`, else for `predict`;
+        a network for its outputs in evaluation mode, on the device where it is, of a dictionary the
+        entry "logits", of a tuple the first table; a callable for an array. Rows (n, K) that are
+        nonnegative and sum to 1 are taken for probabilities, all others for logits. One number a
+        record is a probability or a score of the second of two classes, or, of a regressor and
+        where labels are other numbers than 0 and 1, a prediction. Whole numbers or texts, one a
+        record, are labels alone.
+    x : array (n, ...), tensor, pandas.DataFrame, sparse matrix, list of str, dict, or DataLoader
+        Records as the model takes them; a dict of arrays is handed to a network by name. Whole
+        numbers stay whole for a network with an embedding. A loader must not shuffle.
     y : array (n,)
-        Right classes: 0 ... K - 1, or, for an estimator, any of its `classes_`.
+        Right classes: 0 ... K - 1, or any that an estimator knows (its `classes_`) or that are
+        answered; right numbers for a regression. None with a loader that has them.
     member : bool array (n,)
         True where the record trained the model.
     fit : callable, optional
@@ -42,17 +68,25 @@ def observe(
         How records came to be members; as for `Observations`.
     rng : numpy.random.Generator, optional
         Draws the halves; None means fresh entropy.
+    queries : sequence of callables, optional
+        Functions x -> x', whose results the model is asked about too. None: none, but of a model
+        that answers with labels alone 16 noisy copies of records that are numbers.
+    store : path-like, optional
+        A folder for the outputs of the shadow models. None: one in the place that MIA_RUNS names,
+        so that the same call finds its models again; without `rng`, which makes every call
+        another one, nothing is kept.
 
     Returns
     -------
     Observations
-        With the records as `features`; of a frame or an array of objects, texts as 0/1 columns and
-        missing numbers marked.
+        With the records as `features`: texts as 0/1 columns or counts of hashed words, missing
+        numbers marked. What the model's structure says by itself is in `structure`.
 
     Raises
     ------
     ValueError
         Predictions of a wrong shape, a label that the model does not know; as for `Observations`.
+        All arguments are checked before the first shadow model is trained.
 
     Warns
     -----
@@ -62,6 +96,9 @@ def observe(
 
     Notes
     -----
+    A regression is audited by minus the squared error over its mean, see `Observations`. The same
+    fit, records, halves and library find stored shadow models; settings that `fit` reads from
+    elsewhere than its own text, arguments and closure are not seen to change.
     Taught in book/audit_sklearn.ipynb.
 
     Examples
@@ -74,100 +111,196 @@ def observe(
     >>> seen.shadow_logits.shape
     (4, 80, 2)
     """
-    x, y = x if hasattr(x, "iloc") else np.asarray(x), np.asarray(y)
-    classes = getattr(predict, "classes_", None)
-    labels = y
-    if classes is not None:
-        unknown = sorted(set(y.tolist()) - set(np.asarray(classes).tolist()))
-        if unknown:
-            checks.fail(
-                "y",
-                f"the label {unknown[0]!r}",
-                "one of the model's classes_, " + ", ".join(map(str, classes)),
-            )
-        labels = np.searchsorted(classes, y)  # an estimator's classes_ are sorted
-    logits = _answers("predict", predict, x, None if classes is None else len(classes), classes)
-    shadow_logits = masks = None
-    if fit is not None:
-        n_shadow = checks.integer("n_shadow", n_shadow, 4)
-        if n_shadow % 2:
-            checks.fail("n_shadow", str(n_shadow), "an even number")
-        masks = shadow.half_masks(n_shadow, len(x), checks.generator(rng))
-        shadow_logits = np.empty((n_shadow, *logits.shape), np.float32)
-        for s in progress.bar(range(n_shadow), "shadow models"):
-            model = fit(x.iloc[masks[s]] if hasattr(x, "iloc") else x[masks[s]], y[masks[s]])
-            if s == 0:
-                _compare(predict, model)
-            shadow_logits[s] = _answers("fit", model, x, logits.shape[1], classes)
-    return Observations(
-        logits,
-        labels,
-        member,
-        shadow_logits,
-        masks,
-        features=_numbers(x),
-        columns=columns,
-        assignment=assignment,
-    )
+    x, y = records.taken(x, y)
+    asked = _Asked(predict, x, y)
+    queries = _queries(queries, x, asked.labels_alone)
+    seen = asked.observations(queries, np.asarray(records.array(member)), columns, assignment)
+    if fit is None:
+        return seen
+    if not callable(fit):
+        checks.fail("fit", type(fit).__name__, "a function fit(x, y) that returns a trained model")
+    n_shadow = checks.integer("n_shadow", n_shadow, 4)
+    if n_shadow % 2:
+        checks.fail("n_shadow", str(n_shadow), "an even number")
+    keep = store is not None or rng is not None
+    masks = shadow.half_masks(n_shadow, seen.n, checks.generator(rng))
+    trained = _Shadows(fit, records.digest(x, y), asked, queries)
+    with contextlib.ExitStack() as ended:
+        place = store if keep else ended.enter_context(tempfile.TemporaryDirectory())
+        found = shadow.train(
+            trained,
+            np.arange(seen.n)[:, None],
+            np.zeros(seen.n, np.int64),
+            masks,
+            place if place is None else Path(place),
+            queries=tuple(_Query(number, query) for number, query in enumerate(queries)),
+            chunk=1,
+        )
+        logits = found.logits()
+        logits = logits if keep else np.array(logits)
+    logits = logits[:, 0] if len(queries) == 1 else logits
+    return dataclasses.replace(seen, shadow_logits=logits, shadow_member=masks)
 
 
-def _numbers(x):
-    """Records as numbers, for the blind baseline."""
-    if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
-        return x
-    table = pd.get_dummies(pd.DataFrame(x).infer_objects(), dtype=np.float64)
-    missing = table.isna()
-    return np.concatenate(
-        [table.fillna(0.0), missing.loc[:, missing.any()]], axis=1, dtype=np.float64
-    )
+@dataclasses.dataclass(frozen=True)
+class Noise:
+    """A copy of records with Gaussian noise, always the same.
 
-
-def _answers(name, model, x, n_classes, classes):
-    """Logits or log-probabilities (n, K); columns of an estimator that lacks a class are filled
-    with probability 0.
+    Examples
+    --------
+    >>> Noise(0.5, 0)(np.eye(3)).shape
+    (3, 3)
     """
-    if hasattr(model, "predict_proba"):
-        found = np.asarray(model.predict_proba(x))
-        own = getattr(model, "classes_", classes)
-        if classes is not None and len(own) != len(classes):
-            full = np.zeros((len(x), len(classes)))
-            full[:, np.searchsorted(classes, own)] = found
-            found = full
-    elif isinstance(model, torch.nn.Module):
-        mode = model.training
-        like = next(model.parameters(), torch.empty(0))
-        model.eval()
-        with torch.no_grad():
-            parts = [
-                model(torch.as_tensor(x[i : i + BATCH]).to(like.device, like.dtype))
-                for i in range(0, len(x), BATCH)
-            ]
-        model.train(mode)
-        found = torch.cat(parts).float().cpu().numpy()
-    elif callable(model):
-        found = np.asarray(model(x))
-    else:
-        checks.fail(
-            name,
-            type(model).__name__,
-            "an estimator with predict_proba, a torch network or a function",
+
+    scale: float
+    seed: int
+
+    def __call__(self, x):
+        spread = x.std(axis=0, dtype=np.float64)
+        drawn = np.random.default_rng(self.seed).normal(size=x.shape)
+        return (x + self.scale * spread * drawn).astype(np.result_type(x.dtype, np.float32))
+
+
+class _Asked:
+    """The target, the records, and how answers about them are read."""
+
+    def __init__(self, predict, x, y):
+        self.predict, self.x, self.y = predict, x, y
+        self.first = answers.ask("predict", predict, x)
+        self.task = answers.task(predict, self.first, y)
+        self.labels_alone = self.task != answers.REGRESSION and answers.labels_alone(self.first)
+        self.classes = None
+        if self.task == answers.REGRESSION:
+            predictions = _one("predict", self.first, len(y))
+            self.targets = checks.real_array("y", y, 1)
+            _, self.scale = regression.outputs(predictions, self.targets)
+            self.labels = np.zeros(len(y), np.int64)
+            return
+        self.labels = y
+        if hasattr(predict, "classes_"):
+            self.classes = np.asarray(predict.classes_)
+        elif self.labels_alone:
+            self.classes = _all_labels(y, self.first)
+        elif y.dtype.kind not in "iuf":
+            expected = "whole numbers 0 ... K - 1: the model does not say what its classes are"
+            checks.fail("y", f"labels of dtype {y.dtype}", expected)
+        elif self.first.ndim == 1 or self.first.shape[1] == 1:
+            self.classes = np.arange(2)
+        if self.classes is not None:
+            unknown = [label for label in dict.fromkeys(y.tolist()) if label not in self.classes]
+            if unknown:
+                known = ", ".join(map(str, self.classes))
+                expected = f"one of the model's classes_, {known}"
+                checks.fail("y", f"the label {unknown[0]!r}", expected)
+            # an estimator's classes_ are sorted
+            self.labels = np.searchsorted(self.classes, y)
+
+    def read(self, name, model, found):
+        """Answers as logits (n, K)."""
+        if self.task == answers.REGRESSION:
+            predictions = _one(name, found, len(self.y))
+            return regression.outputs(predictions, self.targets, self.scale)[0]
+        classes = self.classes
+        if classes is None and name != "predict":
+            classes = np.arange(self.first.shape[1])
+        scores = not hasattr(model, "predict_proba") and hasattr(model, "decision_function")
+        own = getattr(model, "classes_", None)
+        return answers.logits(name, found, classes, own, scores)
+
+    def observations(self, queries, member, columns, assignment):
+        """What the target says, without shadow models; everything about it is checked here."""
+        found = [self.read("predict", self.predict, self.first)]
+        for query in queries[1:]:
+            found.append(self.read("predict", self.predict, self._again(query)))
+        if self.task == answers.REGRESSION:
+            columns = {} if columns is None else columns
+            if isinstance(columns, dict):  # what drifts with the right number is no leak
+                columns = {"target": self.targets} | columns
+        return Observations(
+            found[0] if len(found) == 1 else np.stack(found),
+            self.labels,
+            member,
+            features=records.numbers(self.x),
+            columns=columns,
+            assignment=assignment,
+            task=self.task,
+            structure=structure.warnings_of(self.predict, int(np.count_nonzero(member))),
         )
-    if (
-        found.ndim != 2
-        or len(found) != len(x)
-        or (n_classes is not None and found.shape[1] != n_classes)
-    ):
-        checks.fail(name, f"predictions of shape {found.shape}", f"({len(x)}, {n_classes or 'K'})")
-    if found.dtype.kind != "f":
-        checks.fail(
-            name,
-            f"predictions of dtype {found.dtype}",
-            "probabilities or logits; labels alone are too little",
-        )
-    if (found >= 0).all() and np.allclose(found.sum(axis=1), 1, atol=1e-3):
-        with np.errstate(divide="ignore"):
-            return np.log(found)
-    return found
+
+    def _again(self, query):
+        copies = query(self.x)
+        if records.count(copies) != len(self.y):
+            given = f"a query that returns {records.count(copies)} records"
+            checks.fail("queries", given, f"functions that return all {len(self.y)}")
+        return answers.ask("predict", self.predict, copies)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Query:
+    """Row numbers with the number of the query that is meant; its fields name it in a store."""
+
+    number: int
+    query: object
+
+    def __call__(self, x):
+        return np.column_stack([x[:, 0], np.full(len(x), self.number)])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Shadows:
+    """A fit for `shadow.train` on row numbers; a store knows it by its fit and its data."""
+
+    fit: object
+    data: str
+    asked: dataclasses.InitVar
+    queries: dataclasses.InitVar
+
+    def __post_init__(self, asked, queries):
+        object.__setattr__(self, "_asked", asked)
+        object.__setattr__(self, "_queries", queries)
+
+    def __call__(self, x, y, members, rngs):
+        asked = self._asked
+        made = [self.fit(records.rows(asked.x, row), asked.y[row]) for row in members]
+        _compare(asked.predict, made[0])
+        return made
+
+    def logits(self, state, x):
+        asked, query = self._asked, self._queries[int(x[0, 1])]
+        copies = asked.x if query is None else query(asked.x)
+        found = [(model, answers.ask("fit", model, copies)) for model in state]
+        return np.stack([asked.read("fit", model, answer) for model, answer in found])
+
+
+def _queries(queries, x, labels_alone):
+    """None, which stands for the records themselves, and the functions that make copies."""
+    if queries is None:
+        noisy = labels_alone and isinstance(x, np.ndarray) and x.dtype.kind in "fiu"
+        made = [Noise(s, k) for s in NOISE for k in range(COPIES)] if noisy else []
+        return [None, *made]
+    try:
+        queries = list(queries)
+    except TypeError:
+        checks.fail("queries", type(queries).__name__, "a sequence of functions x -> x'")
+    if not all(map(callable, queries)):
+        checks.fail("queries", "an entry that is no function", "functions x -> x'")
+    return [None, *queries]
+
+
+def _one(name, found, n):
+    """One number a record."""
+    if found.shape not in ((n,), (n, 1)):
+        checks.fail(name, f"predictions of shape {found.shape}", f"({n},), one number a record")
+    return found.reshape(-1)
+
+
+def _all_labels(y, answered):
+    """Classes of a model that answers with labels and names none."""
+    both = np.concatenate([np.asarray(part).reshape(-1) for part in (y, answered)])
+    try:
+        return np.unique(both) if y.dtype.kind == answered.dtype.kind else np.unique(y)
+    except TypeError:
+        checks.fail("y", "labels of several types", "labels of one type, as the model answers")
 
 
 def _compare(target, model):

@@ -7,7 +7,8 @@ To have the audit run another attack, add its entry to `mia_lib.attacks.CATALOGU
 import numpy as np
 from scipy import special
 
-from mia_lib import attacks, signals
+from mia_lib import attacks, extras, signals
+from mia_lib.audit import regression
 
 # From the strongest to the weakest by what is known of them: the first that the observations permit
 # is the one that slices, exposed records and the bound of epsilon are read from. That choice is
@@ -31,6 +32,7 @@ ORDER = (
     "Correctness",
 )
 METHODS = tuple(attacks.named(name) for name in ORDER)
+BY_TORCH = ("Learned network",)
 # Attacks that read all queries; the others read the record itself alone.
 ALL_QUERIES = tuple(name for name in ORDER if name.startswith("LiRA"))
 TEACHERS = 8  # shadow models whose answers are pooled to fit thresholds and networks
@@ -41,8 +43,43 @@ SAME = "shadow models on the same records"
 OF_PHI = {signals.logit_confidence: np.asarray, attacks.loss: special.log_expit}
 
 
+def _share_right(right, shadow=None, shadow_member=None):
+    """The share of a record's copies that are answered with the right class."""
+    return np.asarray(right, dtype=np.float64).mean(axis=-1)
+
+
+# Of models that answer with labels alone; no entry of the catalogue, whose attacks all run on the
+# signals of one store.
+COPIES = attacks.Attack(
+    name="Copies answered right",
+    authors="Choquette-Choo et al.",
+    year=2021,
+    equation="share of copies of a record that get the right label (ICML 2021, section 3)",
+    needs=("class", "label", "queries"),
+    signal=attacks.correctness,
+    options={},
+    one_target=_share_right,
+    every_target=_share_right,
+    chapter="audit_sklearn",
+)
+
+
+def of(view):
+    """The attacks that are run on a view, or named with what they lack; strongest first."""
+    if not (view.labels_alone and view.n_queries > 1):
+        return METHODS
+    place = ORDER.index("LOSS")
+    return (*METHODS[:place], COPIES, *METHODS[place:])
+
+
 def lacks(attack, view):
     """What a view does not have for an attack, in words; None where it has everything."""
+    if view.task == "regression" and attack.name in regression.OF_CLASSES:
+        return "classes: the model predicts a number"
+    if view.labels_alone and not {"class", "OUT"} & set(attack.needs):
+        return "answers beyond the label"
+    if attack.name in BY_TORCH and not extras.has("torch"):
+        return "torch: pip install 'mia_lib[train]'"
     sides = [side for side, name in enumerate(("IN", "OUT")) if name in attack.needs]
     if sides:
         return _few(view, sides)
@@ -78,6 +115,8 @@ def score(attack, view, rng):
 
 def _read(attack, view):
     """Target, shadow models and their masks, as the attack reads them."""
+    if attack is COPIES:
+        return (view.right,)
     if attack.name in ALL_QUERIES:
         return view.all_phi, view.shadow_all_phi, view.shadow_member
     if "OUT" in attack.needs:

@@ -17,6 +17,9 @@ ASSIGNMENTS = {
     "the model",
     "coins": "a fair coin decided for each record by itself, independently of all others",
 }
+TASKS = ("classification", "regression")
+NEAR_ONE = 0.02  # how far rows of rounded probabilities may be from a sum of 1
+LOOKED_AT = 10_000  # rows of outputs that are looked at to tell logits from probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,12 @@ class Observations:
         How records came to be members. "random": chance alone, say a shuffled split of one pool;
         the report may then test at a level. "coins": by a fair coin for each record by itself; a
         bound of epsilon becomes possible too. "given", the default, allows neither.
+    task : {"classification", "regression"}
+        "regression": the outputs come from `regression.outputs`, and no attack that reads classes
+        is run.
+    structure : sequence of str
+        What the model's structure says by itself, for the report; `observe` fills it in. None: the
+        model was not looked at.
 
     Raises
     ------
@@ -59,7 +68,9 @@ class Observations:
 
     Notes
     -----
-    Taught in book/audit.ipynb.
+    Outputs whose entries are all at least 0 and whose rows all sum to 1 within 0.02 (or to 100
+    within 2) are probabilities under the name of logits, and refused: of 20 rows and more, logits
+    that do so by chance do not occur. Taught in book/audit.ipynb.
 
     Examples
     --------
@@ -79,6 +90,8 @@ class Observations:
     features: np.ndarray | None = None
     columns: dict | None = None
     assignment: str = "given"
+    task: str = "classification"
+    structure: tuple | None = None
 
     def __post_init__(self):
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
@@ -125,6 +138,16 @@ class Observations:
                 )
             put("features", features)
         put("columns", _columns(self.columns, self.n))
+        checks.choice("task", self.task, TASKS)
+        if self.task == "regression" and (self.n_classes > 2 or self.labels.any()):
+            given = f"'regression', {self.n_classes} outputs, labels up to {self.labels.max()}"
+            checks.fail("task", given, "outputs from regression.outputs, labels 0")
+        if self.structure is not None:
+            if isinstance(self.structure, str) or not all(
+                isinstance(said, str) for said in self.structure
+            ):
+                checks.fail("structure", type(self.structure).__name__, "a sequence of texts")
+            put("structure", tuple(self.structure))
 
     def _check_shadow(self, put):
         if self.shadow_logits is None:
@@ -233,7 +256,22 @@ def _outputs(name, value, shapes, ndim):
         checks.fail(
             name, f"shape {array.shape}", f"shape {shapes} with K >= 2 classes and no empty axis"
         )
+    _refuse_probabilities(name, array)
     return array
+
+
+def _refuse_probabilities(name, array):
+    first = array[tuple([0] * (array.ndim - 2))][:LOOKED_AT]  # of a memory map no more is read
+    if not (first >= 0).all():
+        return
+    total = first.sum(axis=-1, dtype=np.float64)
+    for whole in (1, 100):
+        if (np.abs(total - whole) <= NEAR_ONE * whole).all():
+            checks.fail(
+                name,
+                f"nonnegative rows that sum to {whole}, which look like probabilities",
+                "outputs before the softmax, or np.log(probabilities)",
+            )
 
 
 def _columns(columns, n):

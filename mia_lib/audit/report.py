@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from mia_lib.audit import document
 from mia_lib.audit.sections import sections
 
-SCHEMA = 2  # of the JSON; a number is never used for two forms
+SCHEMA = 3  # of the JSON; a number is never used for two forms
 # The keys of the JSON and what they hold; [v, low, high] is a value with its limits.
 KEYS = {
     "schema": "number of this form",
@@ -27,13 +27,16 @@ KEYS = {
     "blind": "saw, auc: [v, low, high] for each way; limits of all hold together",
     "alone": "null, or the column that tells most by itself: saw, columns (of how many), auc",
     "family": "attack (names that coincide), what, rate, estimate, chance; limits hold together",
+    "task": "classification or regression",
+    "labels alone": "whether the model's answers are classes and nothing else",
+    "structure": "list of sentences about the model itself; null: it was not looked at",
     "attacks": "name, adversary, lacks, auc, balanced accuracy, tpr at FPRS; limits by themselves",
     "first": "the attack that slices, exposed records and epsilon are read from",
     "severity": "attack, rate, tpr, posterior: [prior, v, low, high], ...",
     "roc": "what, points: [fpr, v, low, high], ...",
     "advantage": "name, plug-in, bins, without bias, p",
     "metrics": "[name, v, low, high], ...",
-    "set": "lacks, tests: what, p, members, non-members, finds (an AUC, with power 0.8)",
+    "set": "lacks, missing, tests: what, p, members, non-members, finds (an AUC, with power 0.8)",
     "epsilon": "lacks, bound, correct, guesses, most",
     "resolution": "floor, lines, shadow models, fewer",
     "slices": "column, value, members, non-members, auc, tpr",

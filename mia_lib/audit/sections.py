@@ -6,68 +6,10 @@ Every form of the report reads these, so that all say the same.
 import math
 
 from mia_lib import attacks
-from mia_lib.audit import family, verdict
+from mia_lib.audit import family, regression, verdict, words
 from mia_lib.audit.family import FPRS
 
 SHOWN = 20  # most figures of the family that a report lists
-
-NEXT = {
-    verdict.CHECK: (
-        "Mend what the reasons name, and run the audit again. Until then no other figure of this "
-        "report should be relied on."
-    ),
-    verdict.LEAK: (
-        "Do not release the model as it is where membership itself is confidential. Train it with "
-        "differential privacy, with fewer passes or with stronger regularisation, and compare both "
-        "models with audit.compare; look at the most exposed records and at the slices."
-    ),
-    verdict.DIFFER: (
-        "Collect non-members from the same source as the members, or split one pool at random, "
-        "train on one part, and audit that model: only then does a figure speak about the model."
-    ),
-    verdict.NONE: (
-        "Decide whether the limit that the verdict names is small enough for this use. A stronger "
-        "audit has more records, shadow models on the same records, and a random split."
-    ),
-}
-
-CANNOT = (
-    "that the model is safe: an attack that is not in this report may find more",
-    "what follows from membership: whether it is confidential is for you to judge",
-    "whether the masks and the assignment that were handed over are true, beyond what contradicts "
-    "them",
-    "what else a model may give away: attribute inference, model inversion and the reconstruction "
-    "of records are not offered here; SACRO-ML and the Adversarial Robustness Toolbox offer some",
-)
-
-GLOSSARY = (
-    ("member", "a record that the model was trained on; a non-member is one that it was not"),
-    ("attack", "a rule that says from the model's outputs whether a record is a member"),
-    ("TPR", "true-positive rate: the share of members that an attack finds"),
-    ("FPR", "false-positive rate: the share of non-members that it takes for members"),
-    ("TPR - FPR", "how many more members than non-members it accuses, of as many of each"),
-    ("AUC", "how often a member scores higher than a non-member: 0.5 is guessing, 1 is certainty"),
-    ("limits", "the two ends of an interval that is likely to hold the true figure"),
-    (
-        "hold together",
-        "limits of many figures of which, with the stated probability, none is wrong",
-    ),
-    (
-        "blind classifier",
-        "one that sees the records and never the model: what it reaches is no leak of the model",
-    ),
-    ("shadow model", "a model trained like the audited one on records that are known"),
-    (
-        "posterior",
-        "the probability that an accused record is a member, given how likely it was "
-        "before (the prior)",
-    ),
-    (
-        "epsilon",
-        "the parameter of differential privacy: the smaller, the less a single record can change",
-    ),
-    ("drift", "a difference between the groups that has nothing to do with the model"),
-)
 
 
 def sections(c):
@@ -90,8 +32,11 @@ def sections(c):
     yield "Which model", list(_identity(c))
     yield f"Verdict: {c['verdict']}", [("list", c["reasons"])]
     yield "How serious it is", list(_severity(c, together))
-    yield "What to do next", [("text", NEXT[c["verdict"]])]
-    yield "What this audit cannot say", [("list", [f"It cannot say {text}." for text in CANNOT])]
+    yield "What to do next", [("text", words.NEXT[c["verdict"]])]
+    yield (
+        "What this audit cannot say",
+        [("list", [f"It cannot say {text}." for text in words.CANNOT])],
+    )
     yield "Blind classifiers: how far the groups differ without the model", list(_blind(c))
     yield (
         "How many members are found at which price",
@@ -105,6 +50,7 @@ def sections(c):
             ("roc", c["roc"]),
         ],
     )
+    yield "The model itself", list(_structure(c))
     yield "Attacks", list(_attacks(c, each))
     yield "The figures that decide", list(_family(c, together))
     yield "Membership advantage", list(_advantage(c))
@@ -118,7 +64,7 @@ def sections(c):
     yield "Most exposed members", list(_exposed(c))
     yield "What was handed over", [("table", ["array", "shape and type"], c["given"])]
     yield "Words for a data-protection impact assessment", list(_assessment(c))
-    yield "Glossary", [("table", ["word", "meaning"], [list(line) for line in GLOSSARY])]
+    yield "Glossary", [("table", ["word", "meaning"], [list(line) for line in words.GLOSSARY])]
 
 
 def _identity(c):
@@ -219,7 +165,33 @@ def _blind(c):
         )
 
 
+def _structure(c):
+    if c["structure"] is None:
+        yield (
+            "text",
+            "Not looked at: its answers were handed over, not the model. Models that store records "
+            "(nearest neighbours, kernel machines), trees with leaves of few records, and models "
+            "with more trained numbers than records give records away in other ways too.",
+        )
+    elif not c["structure"]:
+        yield (
+            "text",
+            "It stores no record, has no leaf of few records, and fewer trained numbers than "
+            "records, so far as this audit knows its kind.",
+        )
+    else:
+        yield "list", c["structure"]
+
+
 def _attacks(c, each):
+    if c["task"] == "regression":
+        yield "text", regression.SAID
+    if c["labels alone"]:
+        yield (
+            "text",
+            "The model answers with labels alone, so every attack here is label-only: those that "
+            "read how sure the model is are not possible.",
+        )
     yield (
         "text",
         f"In the order of what their adversaries are given, strongest first; attacks that put the "
@@ -232,7 +204,7 @@ def _attacks(c, each):
         if line["lacks"] is not None:
             absent.append(f"{line['name']} (needs {line['lacks']})")
         elif line["name"] in first:
-            floor = f"below the floor of {c['resolution']['floor']:.2%}"
+            floor = f"below the floor of {verdict.rate(c['resolution']['floor'])}"
             tpr = [floor if t is None else _estimate(t, "{:.2%}") for t in line["tpr"]]
             name = ", ".join(first[line["name"]])
             rows.append([name, _estimate(line["auc"]), f"{line['balanced accuracy']:.3f}", *tpr])
@@ -325,6 +297,8 @@ def _set(c):
         sizes = f"{test['members']:,} and {test['non-members']:,}"
         rows.append([test["what"], sizes, f"{test['p']:.3f}", power])
     yield "table", ["compared", "members and non-members", "p-value", "power"], rows
+    if c["set"]["missing"]:
+        yield "text", c["set"]["missing"]
 
 
 def _epsilon(c):

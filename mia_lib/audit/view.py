@@ -7,7 +7,7 @@ import functools
 import numpy as np
 from scipy import special
 
-from mia_lib import lira, signals
+from mia_lib import lira, model_checks, signals
 
 BLOCK = 4096  # records that are worked on together
 
@@ -25,6 +25,7 @@ class View:
 
     def __init__(self, observations, left_out=None):
         self.labels, self.n_classes = observations.labels, observations.n_classes
+        self.task, self.labels_alone = observations.task, _labels_alone(observations.logits)
         self.n, self.n_queries = observations.n, observations.n_queries
         self._shadow_logits, self._shadow_member = (
             observations.shadow_logits,
@@ -38,6 +39,8 @@ class View:
             observations.logits.reshape(self.n_queries, self.n, self.n_classes)
         )
         self.logits = logits[0]
+        # whether each query is answered with the right class, (n, Q)
+        self.right = (logits.argmax(axis=-1) == self.labels).T
         # (n, Q); the first query is the record itself
         self.all_phi = np.ascontiguousarray(_confidence("logits", logits, self.labels).T)
         self.phi = self.all_phi[:, 0]
@@ -161,9 +164,17 @@ class View:
 
 def _confidence(name, logits, labels):
     try:
-        return signals.logit_confidence(logits, labels)
+        phi = signals.logit_confidence(logits, labels)
     except ValueError as error:
         raise ValueError(str(error).replace("logits:", f"{name}:", 1)) from None
+    model_checks.bounded(name, phi)
+    return phi
+
+
+def _labels_alone(logits):
+    """Whether every answer gives one class all probability: it says a class and nothing else."""
+    impossible = np.isneginf(logits)
+    return bool((impossible.sum(axis=-1) == logits.shape[-1] - 1).all())
 
 
 def _log_zero(arrays):

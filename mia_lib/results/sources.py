@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+LATER = "extras.module"  # what stands for an import that is put off
 # Decorators from these packages register nothing: what has one and is never named is not reached.
 HARMLESS = ("contextlib", "dataclasses", "functools", "torch")
 
@@ -179,7 +180,7 @@ def _defaults(node):
 def _module(dotted, path, changed):
     made = Module(dotted, path.name == "__init__.py")
     body = ast.parse(path.read_text(encoding="utf-8")).body
-    for statement in body:
+    for statement in map(_as_import, body):
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             for name, source, attribute in imports(statement, dotted, made.is_package):
                 if name == "*":
@@ -187,12 +188,22 @@ def _module(dotted, path, changed):
                 else:
                     made.imported[name] = (source, attribute)
             made.needs += needed(statement, dotted, made.is_package)
-    for statement in body:
+    for statement in map(_as_import, body):
         if not isinstance(statement, (ast.Import, ast.ImportFrom)) and not _is_main(statement):
             _file_under(made, statement)
     for name in made.bound:
         made.imported.pop(name, None)
     return made
+
+
+def _as_import(statement):
+    """``name = extras.module("dotted.name")`` as the import that it puts off; all else as it is."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+        call, (target, *others) = statement.value, statement.targets
+        if ast.unparse(call.func) == LATER and isinstance(target, ast.Name) and not others:
+            alias = ast.alias(ast.literal_eval(call.args[0]), target.id)
+            return ast.copy_location(ast.Import([alias]), statement)
+    return statement
 
 
 def _file_under(module, statement):

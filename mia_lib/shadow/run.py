@@ -7,13 +7,17 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
-import torch
 
 import mia_lib
-from mia_lib import checks, clock, disk, progress, reseed
+from mia_lib import checks, clock, disk, extras, progress, reseed
 from mia_lib.shadow import identity, place
 from mia_lib.shadow import store as stores
 from mia_lib.shadow.queries import Augmentation
+
+# Without torch there are no threads of it to set, and any other learner can still be run.
+torch = extras.module(
+    "torch", get_num_threads=lambda: 1, set_num_threads=lambda n: None, __version__="not installed"
+)
 
 CHUNK_BYTES = 256 * 2**20  # outputs of one chunk, the largest thing a task returns
 CHUNK_MODELS = 32

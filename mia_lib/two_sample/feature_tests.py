@@ -8,13 +8,14 @@ Taught in book/two_sample.ipynb.
 """
 
 import numpy as np
-import torch
 from scipy import stats
 from sklearn.preprocessing import StandardScaler
 
-from mia_lib import checks
+from mia_lib import checks, extras
 from mia_lib.two_sample import fitting, kernels
 from mia_lib.two_sample.permutation import TestResult
+
+torch = extras.module("torch")
 
 RIDGE = 1e-5  # on the covariance of the features while they are optimised
 

@@ -3,10 +3,10 @@
 Taught in book/two_sample.ipynb.
 """
 
-import torch
-
-from mia_lib import checks
+from mia_lib import checks, extras
 from mia_lib.two_sample import kernels, mmd
+
+torch = extras.module("torch")
 
 
 def criterion(k_xx, k_yy, k_xy, regularization=mmd.REGULARIZATION):

@@ -1,11 +1,12 @@
 """HR-MMD: a deep kernel that is fitted on one half of the records and tested on the other."""
 
 import numpy as np
-import torch
 
-from mia_lib import checks
+from mia_lib import checks, extras
 from mia_lib.two_sample import fitting, kernels, mmd
 from mia_lib.two_sample.permutation import permutation_test
+
+torch = extras.module("torch")
 
 
 class HrMmd:

@@ -10,12 +10,13 @@ Taught in book/two_sample.ipynb.
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from sklearn.preprocessing import StandardScaler
 
-from mia_lib import checks
+from mia_lib import checks, extras
 from mia_lib.two_sample import fitting, kernels
 from mia_lib.two_sample.permutation import permutation_test
+
+torch = extras.module("torch")
 
 
 def median_kernel_test(x, y, n_permutations=499, *, rng=None):

@@ -5,10 +5,11 @@ Taught in book/two_sample.ipynb.
 """
 
 import numpy as np
-import torch
 from scipy import special
 
-from mia_lib import checks, signals
+from mia_lib import checks, extras, signals
+
+torch = extras.module("torch")
 
 NAMES = ("last", "second_to_last", "confidence", "loss", "entropy", "likelihood_ratio")
 

@@ -426,7 +426,7 @@ def test_bad_calls():
     )
     with pytest.raises(ValueError, match="logits"):
         audit.run(broken)
-    with pytest.raises(ValueError, match="labels alone are too little"):
+    with pytest.raises(ValueError, match="predictions of dtype int64"):
         audit.observe(
             lambda x: np.zeros((60, 2), int),
             np.zeros((60, 1)),

@@ -59,7 +59,7 @@ def test_the_target_among_its_shadow_models():
 def test_outputs_of_few_values_may_agree():
     rng = np.random.default_rng(0)
     held = shadow.bernoulli_masks(5, 400, rng)
-    logits = np.tile(np.eye(2)[rng.integers(0, 2, 400)], (5, 1, 1))  # a class and no more
+    logits = np.tile(3 * np.eye(2)[rng.integers(0, 2, 400)], (5, 1, 1))  # a class and no more
     assert said(logits, held) == []
 
 

@@ -2,13 +2,18 @@
 
 import ast
 import importlib.metadata
+import re
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+import mia_lib
+from mia_lib import extras
 
 ROOT = Path(__file__).resolve().parents[2]
 # where the import has another name
@@ -27,14 +32,24 @@ def pinned():
     return [Requirement(line) for line in lines if line]
 
 
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def by_name(requirements):
+    return {canonicalize_name(one.name): one for one in map(Requirement, requirements)}
+
+
 def needed():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return {canonicalize_name(one.name): one for one in map(Requirement, project["dependencies"])}
+    """What the library imports: what comes with it, and what training needs."""
+    return by_name(project()["dependencies"]) | by_name(project()["optional-dependencies"]["train"])
 
 
 def imported(tree):
     """The top-level names that a module's own text imports, wherever in it."""
     for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "extras.module":
+            yield node.args[0].value.split(".")[0]
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -72,4 +87,33 @@ def test_library_states_exactly_what_it_imports():
     }
     names -= set(sys.stdlib_module_names) | {"mia_lib"}
     names -= {"IPython"}  # asked for only inside a notebook, where it runs already
+    names -= {"pyarrow"}  # named where a Parquet file is read, and not needed otherwise
     assert {canonicalize_name(DISTRIBUTION.get(name, name)) for name in names} == set(needed())
+
+
+def test_one_version_everywhere():
+    """A date of release stands in CITATION.cff exactly where the changelog has it."""
+    version = project()["version"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert citation["version"] == mia_lib.__version__ == version
+    released = re.search(rf"^## \[{re.escape(version)}\] - (\S+)$", changes, re.MULTILINE)
+    if released is None:
+        assert "date-released" not in citation and f"next version, {version}," in changes
+    else:
+        assert str(citation["date-released"]) == released.group(1)
+
+
+def test_the_plain_install_trains_nothing():
+    light = by_name(project()["dependencies"])
+    assert not {"torch", "torchvision", "opacus"} & set(light)
+    assert {*extras.TRAIN} == set(by_name(project()["optional-dependencies"]["train"]))
+
+
+def test_the_book_has_what_it_is_built_with():
+    book = by_name(project()["optional-dependencies"]["book"])
+    assert book.pop("mia-lib").extras == {"train"}
+    versions = {canonicalize_name(one.name): next(iter(one.specifier)).version for one in pinned()}
+    for name, one in book.items():
+        assert one.specifier.contains(versions[name])
+    assert "-e '.[book]'" in (ROOT / "Makefile").read_text()

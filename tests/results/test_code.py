@@ -388,6 +388,9 @@ def test_on_the_library(ours):
     assert ours(file, "n_permutations=499", "n_permutations=498") != base
     assert ours(file, "TIE = ", "TIE = 2 * ") != base
     assert ours(file, "NEAR = ", "import torch\n\nNEAR = ") == base
+    file, later = "two_sample/fitting.py", 'torch = extras.module("torch")'
+    assert ours(file, later, "import torch") == base  # the import that it stands for
+    assert ours(file, later, 'torch = extras.module("numpy")') != base
     assert ours("signals.py", "def hinge", "def margin") == base  # out of reach here
     unreached, node = function_of("signals.py", "hinge")
     first = ast.get_source_segment((ROOT / "mia_lib/signals.py").read_text(), node.body[-1])

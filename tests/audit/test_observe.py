@@ -1,0 +1,406 @@
+"""Models of every kind, asked for observations: what they answer, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from mia_lib import audit
+from mia_lib.audit import answers, records, regression
+from mia_lib.audit.from_model import Noise
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+Y = np.arange(60) % 3
+MEMBER = np.arange(60) < 30
+TWO = np.arange(60) % 2
+
+
+class Tokens(torch.nn.Module):
+    """A small text classifier; `form` says how it hands out its logits."""
+
+    def __init__(self, form="table"):
+        super().__init__()
+        torch.manual_seed(0)
+        self.embed, self.last, self.form = torch.nn.Embedding(20, 4), torch.nn.Linear(4, 3), form
+
+    def forward(self, tokens, mask=None):
+        vectors = self.embed(tokens)
+        if mask is not None:
+            vectors = vectors * mask[..., None]
+        logits = self.last(vectors.mean(1))
+        return {
+            "table": logits,
+            "dict": {"loss": torch.zeros(()), "hidden": vectors.mean(1), "logits": logits},
+            "tuple": (torch.zeros(()), logits, vectors.mean(1)),
+            "unnamed": {"scores": logits},
+        }[self.form]
+
+
+TOKENS = RNG.integers(0, 20, (60, 5))
+
+
+def outputs(net, *inputs):
+    with torch.no_grad():
+        return net(*map(torch.as_tensor, inputs)).numpy()
+
+
+@pytest.mark.parametrize("form", ["table", "dict", "tuple", "unnamed"])
+def test_tokens_stay_whole_and_logits_are_found(form):
+    seen = audit.observe(Tokens(form), TOKENS.astype(np.int32), Y, MEMBER)
+    np.testing.assert_array_equal(seen.logits, outputs(Tokens(), TOKENS))
+    assert seen.features.shape == (60, 5)
+
+
+def test_inputs_by_name():
+    mask = (RNG.random((60, 5)) < 0.5).astype(np.float32)
+    seen = audit.observe(Tokens(), {"tokens": TOKENS, "mask": mask}, Y, MEMBER)
+    np.testing.assert_array_equal(seen.logits, outputs(Tokens(), TOKENS, mask))
+    assert seen.features.shape == (60, 10)
+    with pytest.raises(ValueError, match="x: given a dict of unequal lengths"):
+        audit.observe(Tokens(), {"tokens": TOKENS, "mask": mask[1:]}, Y, MEMBER)
+
+
+def test_a_loader_gives_records_and_labels():
+    data = torch.utils.data.TensorDataset(torch.tensor(TOKENS), torch.tensor(Y))
+    loader = torch.utils.data.DataLoader(data, batch_size=7)
+    wanted = outputs(Tokens(), TOKENS)
+    for x, y in ((loader, None), (data, None), (loader, Y), (torch.tensor(TOKENS), Y)):
+        seen = audit.observe(Tokens(), x, y, torch.tensor(MEMBER))
+        np.testing.assert_array_equal(seen.logits, wanted)
+        assert (seen.labels == Y).all() and (seen.member == MEMBER).all()
+    rows = [{"tokens": t, "labels": torch.tensor(c)} for t, c in zip(torch.tensor(TOKENS), Y)]
+    seen = audit.observe(Tokens(), torch.utils.data.DataLoader(rows, batch_size=9), None, MEMBER)
+    np.testing.assert_array_equal(seen.logits, wanted)
+    assert (seen.labels == Y).all()
+    shuffled = torch.utils.data.DataLoader(data, shuffle=True)
+    with pytest.raises(ValueError, match="x: given a DataLoader that shuffles"):
+        audit.observe(Tokens(), shuffled, None, MEMBER)
+    with pytest.raises(ValueError, match="y: given None"):
+        audit.observe(Tokens(), TOKENS, None, MEMBER)
+
+
+def test_a_network_keeps_its_modes_and_says_what_fails():
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Dropout(0.5), torch.nn.Linear(4, 3))
+    net.train()
+    net[1].eval()
+    seen = audit.observe(net, torch.tensor(X).requires_grad_(), Y, MEMBER)
+    assert net.training and not net[1].training
+    net.eval()
+    np.testing.assert_array_equal(seen.logits, outputs(net, X.astype(np.float32)))
+    with pytest.raises(ValueError, match=r"predict: given a network that fails \(mat1 and mat2"):
+        audit.observe(net, X[:, :2], Y, MEMBER)
+    with pytest.raises(ValueError, match="a network and records that are no numbers"):
+        audit.observe(net, [str(i) for i in range(60)], Y, MEMBER)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a second device")
+def test_a_network_on_another_device():
+    net = Tokens()
+    seen = audit.observe(net.cuda(), torch.tensor(TOKENS).cuda(), torch.tensor(Y).cuda(), MEMBER)
+    np.testing.assert_allclose(seen.logits, outputs(Tokens(), TOKENS), atol=1e-5)
+
+
+def test_half_precision():
+    net = torch.nn.Linear(3, 3).to(torch.bfloat16)
+    seen = audit.observe(net, X, Y, MEMBER)
+    with torch.no_grad():
+        wanted = net(torch.tensor(X).to(torch.bfloat16)).float().numpy()
+    np.testing.assert_array_equal(seen.logits, wanted)
+
+
+def test_scores_of_a_decision_function():
+    model = SVC().fit(X, TWO)
+    seen = audit.observe(model, X, TWO, MEMBER)
+    np.testing.assert_allclose(seen.logits[:, 1] - seen.logits[:, 0], model.decision_function(X))
+    three = SVC().fit(X, Y)
+    np.testing.assert_array_equal(
+        audit.observe(three, X, Y, MEMBER).logits, three.decision_function(X)
+    )
+
+
+def test_one_number_for_two_classes():
+    p = RNG.random(60)
+    by_probability = audit.observe(lambda x: p, X, TWO, MEMBER)
+    np.testing.assert_allclose(np.exp(by_probability.logits), np.stack([1 - p, p], 1))
+    by_logit = audit.observe(lambda x: (8 * p - 4)[:, None], X, TWO, MEMBER)
+    np.testing.assert_allclose(by_logit.logits[:, 1] - by_logit.logits[:, 0], 8 * p - 4)
+    assert by_logit.task == "classification"
+
+
+def test_labels_alone_and_their_attacks():
+    named = np.array(["cat", "dog", "eel"])
+    answered = named[np.where(RNG.random(60) < 0.7, Y, (Y + 1) % 3)]
+    seen = audit.observe(
+        lambda x: answered, X.astype(object), named[Y], MEMBER, assignment="random"
+    )
+    assert (np.exp(seen.logits).argmax(1) == np.searchsorted(named, answered)).all()
+    assert set(np.exp(seen.logits).ravel()) == {0.0, 1.0}
+    content = audit.run(seen).content
+    possible = {line["name"]: line for line in content["attacks"] if line["lacks"] is None}
+    assert list(possible) == ["Correctness"] and content["labels alone"]
+    right = answered == named[Y]
+    gap = right[MEMBER].mean() - right[~MEMBER].mean()
+    assert possible["Correctness"]["auc"][0] == pytest.approx(0.5 + gap / 2)
+    assert "every attack here is label-only" in audit.run(seen).to_markdown()
+    with pytest.raises(ValueError, match="predict: given the answer 'fox'"):
+        answers.logits("predict", np.array(["fox"]), named)
+
+
+def test_noisy_copies_of_a_model_that_says_labels():
+    """One weight decides: the share of copies that are right follows the distance to the border."""
+    x = np.linspace(-2, 2, 60)[:, None]
+    y = (x[:, 0] > 0).astype(int)
+    member = np.arange(60) % 2 == 0
+    seen = audit.observe(lambda x: (x[:, 0] > 0).astype(int), x, y, member, assignment="random")
+    assert seen.logits.shape == (17, 60, 2)
+    copies = [Noise(s, k)(x) for s in (0.125, 0.25, 0.5, 1.0) for k in range(4)]
+    share = np.mean([y == y] + [(c[:, 0] > 0) == y for c in copies], axis=0)
+    report = audit.run(seen)
+    np.testing.assert_allclose(report.records()["Copies answered right"], share)
+    far = np.abs(x[:, 0]) > 1
+    assert share[far].mean() > share[~far].mean() + 0.05
+    own = audit.observe(
+        lambda x: (x[:, 0] > 0).astype(int), x, y, member, queries=[lambda x: -x], fit=None
+    )
+    assert own.logits.shape == (2, 60, 2) and (own.logits[1, :, 1] == own.logits[0, :, 0]).all()
+    with pytest.raises(ValueError, match="queries: given a query that returns 59 records"):
+        audit.observe(
+            lambda x: np.eye(3)[:1].repeat(len(x), 0), X, Y, MEMBER, queries=[lambda x: x[1:]]
+        )
+
+
+def test_a_regression():
+    x = RNG.normal(size=(60, 40))
+    y = x[:, 0] + 0.3 * RNG.normal(size=60)
+
+    def fit(x, y):
+        return LinearRegression().fit(x[:, :25], y)
+
+    class Short(LinearRegression):
+        def predict(self, x):
+            return super().predict(x[:, :25])
+
+    target = Short().fit(x[MEMBER][:, :25], y[MEMBER])
+    seen = audit.observe(
+        target,
+        x,
+        y,
+        MEMBER,
+        fit=lambda x, y: Short().fit(x[:, :25], y),
+        n_shadow=4,
+        assignment="random",
+    )
+    error = (target.predict(x) - y) ** 2
+    assert seen.task == "regression" and not seen.labels.any()
+    np.testing.assert_allclose(seen.logits[:, 0], -error / error.mean())
+    assert (seen.logits[:, 1] == 0).all() and (seen.columns["target"] == y).all()
+    report = audit.run(seen)
+    lines = {line["name"]: line for line in report.content["attacks"]}
+    assert {n for n in lines if lines[n]["lacks"] is not None} == {*regression.OF_CLASSES}
+    below = np.mean(error[MEMBER][:, None] < error[~MEMBER]) + 0.5 * np.mean(
+        error[MEMBER][:, None] == error[~MEMBER]
+    )
+    assert lines["LOSS"]["auc"][0] == pytest.approx(below) and below > 0.7
+    assert regression.SAID in report.to_markdown()
+    assert {line["column"] for line in report.content["slices"]} == {"target"}
+    assert report.content["risk score"]["lacks"].startswith("classes")
+    # the shadow models are scaled like the target
+    again = Short().fit(x[seen.shadow_member[1]][:, :25], y[seen.shadow_member[1]])
+    np.testing.assert_allclose(
+        seen.shadow_logits[1, :, 0], -((again.predict(x) - y) ** 2) / error.mean(), rtol=1e-4
+    )
+
+
+def test_what_counts_as_a_regression():
+    for found, y, wanted in (
+        (np.zeros(4), np.array([0.5, 1, 2, 3]), "regression"),
+        (np.zeros((4, 1)), np.array([1, 2, 3, 4]), "regression"),
+        (np.zeros((4, 1)), np.array([0.0, 1, 1, 0]), "classification"),
+        (np.zeros((4, 2)), np.array([0.5, 1, 2, 3]), "classification"),
+        (np.zeros(4, int), np.array([1, 2, 3, 4]), "classification"),
+    ):
+        assert answers.task(None, found, y) == wanted
+    assert answers.task(LinearRegression(), np.zeros(4), np.arange(2)) == "regression"
+    with pytest.raises(ValueError, match="predict: given predictions of shape"):
+        audit.observe(LinearRegression().fit(X, X), X, X[:, 0], MEMBER)
+
+
+def test_texts_and_sparse_tables():
+    words = ["red", "green", "blue", "loud", "soft", "wide"]
+    texts = [" ".join(RNG.choice(words, 6)) + f" {i}" for i in range(60)]
+
+    def fit(x, y):
+        return make_pipeline(TfidfVectorizer(), MultinomialNB()).fit(x, y)
+
+    seen = audit.observe(fit(texts, TWO), texts, TWO, MEMBER, fit=fit, n_shadow=4)
+    assert seen.features.shape == (60, records.WORDS) and seen.shadow_logits.shape == (4, 60, 2)
+    table = TfidfVectorizer().fit_transform(texts)
+    model = LogisticRegression().fit(table[:30], TWO[:30])
+    found = audit.observe(
+        model, table, TWO, MEMBER, fit=lambda x, y: LogisticRegression().fit(x, y), n_shadow=4
+    )
+    np.testing.assert_allclose(np.exp(found.logits), model.predict_proba(table))
+    np.testing.assert_allclose(found.features, table.toarray())
+    frame = pd.DataFrame({"note": texts, "size": X[:, 0]})
+    assert records.numbers(frame).shape == (60, records.WORDS + 1)
+    assert records.numbers(sparse.eye(60).tocsr()).shape == (60, 60)
+
+
+def test_missing_numbers_are_marked():
+    x = X.copy()
+    x[3, 1] = np.nan
+    found = records.numbers(x)
+    assert found.shape == (60, 4) and found[3].tolist()[1:] == [0, x[3, 2], 1]
+    assert records.numbers(X) is X and records.numbers(X[:, 0]).shape == (60, 1)
+
+
+def never(x, y):
+    raise AssertionError("trained before the arguments were checked")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"member": MEMBER[1:]}, "member: given shape"),
+        ({"member": np.zeros(60, bool)}, "member: given 0 members"),
+        ({"assignment": "fair"}, "assignment: given 'fair'"),
+        ({"columns": {"age": [1, 2]}}, "columns.age: given shape"),
+        ({"columns": [1]}, "columns: given list"),
+        ({"y": Y[1:]}, "y: given shape"),
+        ({"y": Y + 7}, "labels: given largest label"),
+        ({"y": Y.astype(str)}, "y: given labels of dtype"),
+        ({"n_shadow": 5}, "n_shadow: given 5"),
+        ({"n_shadow": 2}, "n_shadow: given 2"),
+        ({"fit": 3}, "fit: given int"),
+        ({"rng": 3}, "rng: given int"),
+        ({"queries": 3}, "queries: given int"),
+        ({"queries": [3]}, "queries: given an entry"),
+        ({"x": [[1], [1, 2]]}, "x: given a ragged sequence"),
+        ({"x": 3}, "x: given int"),
+        ({"predict": lambda x: "one"}, "predict: given predictions of shape"),
+        ({"predict": lambda x: x[:, :2].astype(int)}, "predict: given predictions of dtype"),
+    ],
+)
+def test_everything_is_checked_before_anything_is_trained(change, message):
+    given = {"predict": lambda x: x, "x": X, "y": Y, "member": MEMBER, "fit": never} | change
+    with pytest.raises(ValueError, match=message):
+        audit.observe(**given)
+
+
+def test_shadow_models_are_kept_and_a_broken_off_call_goes_on(tmp_path, monkeypatch):
+    trained = []
+
+    class Counted(LogisticRegression):
+        def fit(self, x, y):
+            if len(trained) == last:
+                raise KeyboardInterrupt
+            trained.append(x.sum())
+            return super().fit(x, y)
+
+    def fit(x, y):
+        return Counted().fit(x, y)
+
+    target = LogisticRegression().fit(X, TWO).predict_proba
+
+    def seen(runs):
+        monkeypatch.setenv("MIA_RUNS", str(tmp_path / runs))
+        more = {"n_shadow": 6, "rng": np.random.default_rng(1)}
+        return audit.observe(target, X, TWO, MEMBER, fit=fit, **more).shadow_logits
+
+    last = 3
+    with pytest.raises(KeyboardInterrupt):
+        seen("first")
+    assert len(trained) == 3
+    last = 6
+    goes_on = seen("first")
+    assert len(trained) == len(set(trained)) == 6  # three more
+    np.testing.assert_array_equal(seen("first"), goes_on)
+    assert len(trained) == 6  # all were found
+    last = 99
+    np.testing.assert_array_equal(seen("fresh"), goes_on)
+    assert trained[6:] == trained[:6]
+
+
+def test_a_store_of_ones_own_and_none_without_a_seed(tmp_path, monkeypatch):
+    monkeypatch.setenv("MIA_RUNS", str(tmp_path / "runs"))
+
+    def fit(x, y):
+        return LogisticRegression().fit(x, y)
+
+    def seen(**more):
+        return audit.observe(fit(X, Y), X, Y, MEMBER, fit=fit, n_shadow=4, **more)
+
+    seen()
+    assert not (tmp_path / "runs").exists()
+    first = seen(rng=np.random.default_rng(3), store=tmp_path / "mine")
+    assert (tmp_path / "mine" / "manifest.json").exists() and not (tmp_path / "runs").exists()
+    kept = seen(rng=np.random.default_rng(3))
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+    np.testing.assert_array_equal(kept.shadow_logits, first.shadow_logits)
+    with pytest.raises(ValueError, match="another masks|masks"):
+        seen(rng=np.random.default_rng(4), store=tmp_path / "mine")
+
+
+# Probabilities under the name of logits, and the reverse
+
+
+def probabilities(n, k, rng, peak=1.0):
+    z = peak * rng.normal(size=(n, k))
+    p = np.exp(z - z.max(1, keepdims=True))
+    return p / p.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("digits", [16, 4, 3])
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_probabilities_under_the_name_of_logits_are_noticed(k, digits):
+    p = probabilities(60, k, np.random.default_rng(k)).round(digits)
+    with pytest.raises(ValueError, match="logits: given nonnegative rows that sum to 1, which"):
+        audit.Observations(p, TWO, MEMBER)
+    with pytest.raises(ValueError, match="logits: given nonnegative rows that sum to 100"):
+        audit.Observations((100 * p).round(1), TWO, MEMBER)
+    masks = np.array([MEMBER, ~MEMBER])
+    with pytest.raises(ValueError, match="shadow_logits: given nonnegative rows"):
+        audit.Observations(np.log(p + 1e-9), TWO, MEMBER, np.stack([p, p]), masks)
+
+
+def test_ordinary_logits_raise_no_alarm():
+    """Of every size and offset that a network has, ReLU outputs, log-probabilities, scores; but
+    outputs that hardly move from 1 / K nobody could tell from probabilities.
+    """
+    rng = np.random.default_rng(0)
+    with np.errstate(divide="ignore"):
+        for k in (2, 3, 10, 100):
+            for scale in (1e-3, 0.1, 1, 10, 100):
+                for shift in (0, 0.5, 1 / k, 3):
+                    z = scale * rng.normal(size=(60, k)) + shift
+                    p = probabilities(60, k, rng, scale)
+                    for logits in (
+                        z,
+                        np.abs(z),
+                        np.maximum(z, 0),
+                        np.log(p),
+                        z - z.mean(1)[:, None],
+                    ):
+                        if scale > 1e-3 or abs(logits.sum(1).mean() - 1) > 0.02:
+                            audit.Observations(logits, TWO, MEMBER)
+    # one sure class: a logit of about 1 and zeros, but not in every row
+    audit.Observations(np.where(np.arange(60)[:, None] > 0, np.eye(3)[Y], 0.5), TWO, MEMBER)
+
+
+def test_logits_under_the_name_of_probabilities_are_noticed(tmp_path):
+    rng = np.random.default_rng(0)
+    for logits in (rng.normal(size=(60, 3)), np.abs(rng.normal(size=(60, 3))), rng.random((60, 3))):
+        np.savez(tmp_path / "seen.npz", probabilities=logits, labels=Y, member=MEMBER)
+        with pytest.raises(ValueError, match="probabilities: given .* expected probabilities"):
+            audit.load(tmp_path / "seen.npz")
+    np.savez(
+        tmp_path / "seen.npz", probabilities=probabilities(60, 3, rng), labels=Y, member=MEMBER
+    )
+    assert audit.load(tmp_path / "seen.npz").n == 60

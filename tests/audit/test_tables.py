@@ -1,0 +1,150 @@
+"""A table says the same as a file of arrays."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mia_lib import audit
+from mia_lib.audit import tables
+
+RNG = np.random.default_rng(0)
+N = 60
+P = RNG.dirichlet(np.ones(3), size=(5, N))
+LABELS, MEMBER = RNG.integers(0, 3, N), np.arange(N) % 2 == 0
+MASKS = np.array([MEMBER, ~MEMBER, MEMBER, ~MEMBER])[:, RNG.permutation(N)]
+FEATURES, AGE = RNG.normal(size=(N, 2)), RNG.integers(20, 60, N)
+CLASSES = ("cat", "dog", "eel")
+
+
+def frame(**change):
+    columns = {"label": LABELS, "member": MEMBER, "assignment": "random", "columns.age": AGE}
+    columns |= {f"probabilities.{k}": P[0, :, k] for k in range(3)}
+    columns |= {f"features.{d}": FEATURES[:, d] for d in range(2)}
+    for s in range(4):
+        columns[f"shadow_member.{s}"] = MASKS[s]
+        columns |= {f"shadow_probabilities.{s}.{k}": P[1 + s, :, k] for k in range(3)}
+    columns |= change
+    return pd.DataFrame({name: value for name, value in columns.items() if value is not None})
+
+
+def arrays(path):
+    np.savez(
+        path,
+        probabilities=P[0],
+        labels=LABELS,
+        member=MEMBER,
+        assignment=np.array("random"),
+        features=FEATURES,
+        shadow_probabilities=P[1:],
+        shadow_member=MASKS,
+        **{"columns.age": AGE},
+    )
+    return audit.load(path)
+
+
+def csv(tmp_path, table):
+    table.to_csv(tmp_path / "seen.csv", index=False)
+    return audit.load(tmp_path / "seen.csv")
+
+
+def test_a_table_is_the_same_as_an_archive(tmp_path):
+    wanted = arrays(tmp_path / "seen.npz")
+    shuffled = frame().sample(frac=1, axis=1, random_state=0)  # columns in any order
+    for table in (frame(), shuffled):
+        seen = csv(tmp_path, table)
+        for name in ("logits", "labels", "member", "shadow_logits", "shadow_member", "features"):
+            np.testing.assert_array_equal(getattr(seen, name), getattr(wanted, name), err_msg=name)
+        assert seen.assignment == "random" and (seen.columns["age"] == AGE).all()
+    assert audit.run(seen).content == audit.run(wanted).content
+
+
+def test_named_classes_and_words_for_membership(tmp_path):
+    change = {f"probabilities.{k}": None for k in range(3)}
+    change |= {f"probabilities.{name}": P[0, :, k] for k, name in enumerate(CLASSES)}
+    change["label"] = np.array(CLASSES)[LABELS]
+    change["member"] = np.where(MEMBER, "Yes", "no ")
+    seen = csv(tmp_path, frame(**change))
+    assert (seen.labels == LABELS).all() and (seen.member == MEMBER).all()
+
+
+def test_a_regression(tmp_path):
+    target, prediction = RNG.normal(size=N), RNG.normal(size=N)
+    table = pd.DataFrame({"target": target, "prediction": prediction, "member": MEMBER})
+    seen = csv(tmp_path, table)
+    error = (target - prediction) ** 2
+    assert seen.task == "regression"
+    np.testing.assert_allclose(seen.logits[:, 0], -error / error.mean())
+    table["shadow_predictions.0"], table["shadow_member.0"] = target, MEMBER
+    assert (csv(tmp_path, table).shadow_logits[0] == 0).all()
+
+
+def test_parquet(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    frame().to_parquet(tmp_path / "seen.parquet")
+    seen = audit.load(tmp_path / "seen.parquet")
+    np.testing.assert_array_equal(seen.logits, arrays(tmp_path / "seen.npz").logits)
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / "seen.parquet").write_bytes(b"PAR1")
+
+    def missing(*given, **named):
+        raise ImportError("no pyarrow")
+
+    monkeypatch.setattr(tables.pd, "read_parquet", missing)
+    with pytest.raises(ValueError, match="pyarrow is not installed, expected a .csv, or pip"):
+        audit.load(tmp_path / "seen.parquet")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"member": None}, "member: given nothing in"),
+        ({"label": None}, "labels: given nothing in"),
+        ({"note": "x"}, "given an unknown entry 'note'"),
+        ({"logits": 1.0}, "given the column 'logits', expected logits.0"),
+        ({"labels": LABELS}, "given the column 'labels' beside 'labels'"),
+        ({"label.a": 1}, "given the column 'label.a', expected a known name"),
+        ({"probabilities.1": None}, "given 2 columns probabilities"),
+        ({"probabilities.1": "high"}, "probabilities.1: given texts, expected numbers"),
+        ({"shadow_probabilities.1": 0.5}, "given the column 'shadow_probabilities.1', expected"),
+        ({"shadow_probabilities.0.2": None}, "given 11 columns shadow_probabilities"),
+        ({"shadow_member.0": "perhaps"}, "shadow_member.0: given the value 'perhaps'"),
+        ({"member": "perhaps"}, "member: given the value 'perhaps'"),
+        ({"label": "cat"}, "labels: given texts such as 'cat'"),
+        ({"columns.age": [None, *"a" * (N - 1)]}, "columns.age: given 1 empty cells"),
+        ({"assignment": ["random", *["coins"] * (N - 1)]}, "assignment: given 2 different"),
+        ({"assignment": "fair"}, "assignment: given 'fair'"),
+        ({"features.0": np.nan}, "features: given 60 entries that are not finite"),
+    ],
+)
+def test_bad_tables(tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        audit.permits(csv(tmp_path, frame(**change)))
+
+
+def test_bad_labels_of_named_classes(tmp_path):
+    change = {f"probabilities.{k}": None for k in range(3)}
+    change |= {f"probabilities.{name}": P[0, :, k] for k, name in enumerate(CLASSES)}
+    with pytest.raises(ValueError, match="labels: given the label 'fox', expected one of cat, dog"):
+        csv(tmp_path, frame(**change, label="fox"))
+    table = pd.concat([frame(), frame()[["label"]]], axis=1)
+    with pytest.raises(ValueError, match="label"):
+        csv(tmp_path, table)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x00" * 5000,
+        b"\xff\xfe\x00\x01" * 50,
+        b'a,b\n"1,2\n',
+        b"label,member\n",
+        b"a,a\n1,2\n",
+    ],
+)
+def test_files_that_are_no_tables(tmp_path, content):
+    (tmp_path / "seen.csv").write_bytes(content)
+    with pytest.raises(ValueError, match="given"):
+        audit.load(tmp_path / "seen.csv")
