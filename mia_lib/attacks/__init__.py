@@ -2,6 +2,7 @@
 member. `CATALOGUE` lists every one of them, with its authors, its settings and what it needs.
 """
 
+from mia_lib.attacks.adaptive import AdaptiveAttack, adaptive_attack, shrunk_thresholds
 from mia_lib.attacks.calibrated import (
     class_calibrated,
     difficulty_calibration,
@@ -21,6 +22,7 @@ from mia_lib.attacks.metric_based import (
     metric_scores,
     threshold_attack,
 )
+from mia_lib.attacks.normalised import base
 from mia_lib.attacks.perturbed import merlin
 from mia_lib.attacks.quantile import quantile_regression
 from mia_lib.attacks.rmia import rmia
@@ -30,9 +32,12 @@ from mia_lib.attacks.thresholds import best_threshold, class_thresholds, correct
 
 __all__ = [
     "CATALOGUE",
+    "AdaptiveAttack",
     "Attack",
     "ShadowFit",
     "accuracy_difference",
+    "adaptive_attack",
+    "base",
     "best_threshold",
     "class_calibrated",
     "class_thresholds",
@@ -57,5 +62,6 @@ __all__ = [
     "reference_quantile",
     "rmia",
     "shadow_fit",
+    "shrunk_thresholds",
     "threshold_attack",
 ]

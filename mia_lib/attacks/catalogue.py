@@ -13,7 +13,16 @@ import difflib
 import functools
 
 from mia_lib import checks, lira, signals
-from mia_lib.attacks import calibrated, forms, gradient, quantile, rmia, tail, thresholds
+from mia_lib.attacks import (
+    calibrated,
+    forms,
+    gradient,
+    normalised,
+    quantile,
+    rmia,
+    tail,
+    thresholds,
+)
 from mia_lib.attacks.entry import Attack
 
 # From so many models on LiRA fits a spread to each record by itself (Carlini et al. 2022, Fig. 9);
@@ -29,6 +38,7 @@ _WATSON = {
     "one_target": calibrated.difficulty_calibration,
     "every_target": calibrated.difficulty_calibration.every_target,
 }
+_BASE = {"one_target": normalised.base, "every_target": normalised.base.every_target}
 _RMIA = {"one_target": rmia.rmia, "every_target": rmia.rmia.every_target}
 
 # First the rows of Table I of Carlini et al. 2022, in its order.
@@ -228,6 +238,52 @@ CATALOGUE = (
         options={"gamma": rmia.GAMMA, "slope": 0.3},
         chapter="book/lira.ipynb",
         **_RMIA,
+    ),
+    Attack(
+        name="BASE, online",
+        authors="Lassila et al.",
+        year=2025,
+        equation="log p_y - log of the mean p_y of all reference models",
+        needs=_IN_AND_OUT,
+        signal=thresholds.loss,
+        options={},
+        chapter="book/one_family.ipynb",
+        **_BASE,
+    ),
+    Attack(
+        name="BASE, offline",
+        authors="Lassila et al.",
+        year=2025,
+        equation="log p_y - log of the mean p_y of the OUT models",
+        needs=_ON_RECORD,
+        signal=thresholds.loss,
+        options={"offline": True},
+        chapter="book/one_family.ipynb",
+        **_BASE,
+    ),
+    Attack(
+        name="LiRA, online, Bayesian",
+        authors="Brännvall",
+        year=2026,
+        equation="log t_in(phi) - log t_out(phi), posterior predictive Student's t",
+        needs=_IN_AND_OUT,
+        signal=signals.logit_confidence,
+        options={"variance": "bayesian"},
+        one_target=lira.online,
+        every_target=lira.online.every_target,
+        chapter="book/one_family.ipynb",
+    ),
+    Attack(
+        name="LiRA, offline, Bayesian",
+        authors="Brännvall",
+        year=2026,
+        equation="log T_out(phi), the posterior predictive Student's t of OUT models",
+        needs=_ON_RECORD,
+        signal=signals.logit_confidence,
+        options={"variance": "bayesian"},
+        one_target=lira.offline,
+        every_target=lira.offline.every_target,
+        chapter="book/one_family.ipynb",
     ),
     Attack(
         name="Quantile regression",

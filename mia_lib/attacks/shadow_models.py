@@ -5,6 +5,7 @@ target in turn.
 import numpy as np
 
 from mia_lib import checks, model_checks
+from mia_lib.signals import LOG_ZERO
 
 
 def one_target(target, shadow, shadow_member, sides):
@@ -28,6 +29,15 @@ def one_query(signals):
         checks.fail("signals", f"shape {signals.shape}", "shape (S, n), one query of each example")
     model_checks.bounded("signals", signals)
     return signals.astype(np.float64)
+
+
+def log_probabilities(name, values):
+    """Logarithms of probabilities, none below that of the smallest probability."""
+    if values.max() > 0:
+        checks.fail(
+            name, f"a largest value of {values.max():g}", "logarithms of probabilities, at most 0"
+        )
+    return np.maximum(values, LOG_ZERO)
 
 
 def means(signals, member):

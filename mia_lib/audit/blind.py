@@ -5,6 +5,9 @@ An attack that does no better shows that the groups differ, not that the model l
 Tramer 2024). Each is fitted on one half of the records and judged on the other, both ways: pooled
 scores of both ways depend on each other, and intervals that ignore it are too short. Copies of a
 record stay in one half and count once, because they would separate anything.
+
+A drift of one column that is just large enough for an attack to see is too small for half of the
+records to find it among many columns. So every column is looked at by itself too, on all records.
 """
 
 from dataclasses import dataclass
@@ -32,21 +35,26 @@ WAYS = 2  # fitted on the first half and judged on the second, and the reverse
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """One blind classifier, judged.
+    """One blind classifier, judged, or the column that tells most by itself.
 
     Parameters
     ----------
     saw : str
         What it was shown.
     curves : list of metrics.Roc
-        One for each way, on the half that it was not fitted on, copies of a record once.
+        One for each way, on the half that it was not fitted on, copies of a record once; of a
+        column one, on all records.
     limits : list of Estimate
-        The AUC of each way. The limits of all ways of all classifiers hold together.
+        The AUC of each curve. The limits of all ways of all classifiers and of all columns hold
+        together.
+    columns : int
+        Of how many columns this one was chosen; 0 for a classifier.
     """
 
     saw: str
     curves: list
     limits: list
+    columns: int = 0
 
     @property
     def separates(self):
@@ -76,7 +84,8 @@ class Baseline:
 
 
 def baselines(observations, view, group, delta, rng):
-    """Both blind classifiers, so far as the observations permit them.
+    """Both blind classifiers, so far as the observations permit them, and last the column of the
+    records that tells most by itself.
 
     Parameters
     ----------
@@ -101,12 +110,58 @@ def baselines(observations, view, group, delta, rng):
     if view.same_records:
         tables.append(("the shadow models' mean OUT output", view.mean_out(rows)))
     tables = [(saw, table) for saw, table in tables if table.size and np.ptp(table, axis=0).any()]
+    by_record = [table for saw, table in tables if saw == _known(o)]
+    level = delta / max(1, WAYS * len(tables) + len(by_record))
     found = []
     for saw, table in tables:
         curves = judge(table, o.member[rows], group[rows], rng)
-        limits = [curve.auc_interval(delta / (WAYS * len(tables))) for curve in curves]
-        found.append(Baseline(saw, curves, limits))
+        found.append(Baseline(saw, curves, [curve.auc_interval(level) for curve in curves]))
+    for table in by_record:
+        found.append(alone(table, _names(o, rows), o.member[rows], group[rows], level))
     return found
+
+
+def alone(table, names, member, group, level):
+    """The column that tells most by itself, in either direction.
+
+    Parameters
+    ----------
+    table : array (m, d)
+        At least one column has two values.
+    names : list of str, d
+    member : bool array (m,)
+    group : int array (m,)
+        The record that each row is a copy of; copies count once.
+    level : float
+        Probability, at most, that a limit of any column's AUC misses: each of d columns has
+        ``level / (2 d)``, where 2 is for its direction.
+
+    Returns
+    -------
+    Baseline
+        One curve, larger for members, and the limits of its AUC.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> member = np.arange(400) < 200
+    >>> table = rng.normal(size=(400, 9)) - member[:, None] * (np.arange(9) == 4)
+    >>> alone(table, list("abcdefghi"), member, np.arange(400), 0.05).saw
+    'e'
+    """
+    rows = copies.once(group, member, least=2)
+    table, member = table[rows], member[rows]
+    distance = np.zeros(table.shape[1])
+    for place in np.flatnonzero(np.ptp(table, axis=0)):
+        column = table[:, place]
+        test = stats.mannwhitneyu(column[member], column[~member], method="asymptotic")
+        side = np.sign(test.statistic - member.sum() * (~member).sum() / 2)
+        distance[place] = side * stats.norm.isf(test.pvalue / 2)
+    best = int(np.abs(distance).argmax())
+    # The larger values are those of the members, whichever way the column points.
+    curve = metrics.roc(table[:, best].astype(float) * (1 if distance[best] >= 0 else -1), member)
+    limit = curve.auc_interval(level / (2 * table.shape[1]))
+    return Baseline(names[best], [curve], [limit], table.shape[1])
 
 
 def judge(table, member, group, rng):
@@ -194,6 +249,17 @@ def _known(o):
     known += ["the label"] if o.task == "classification" else []
     known += ["the columns"] if o.columns else []
     return ", ".join(known) if len(known) < 2 else ", ".join(known[:-1]) + " and " + known[-1]
+
+
+def _names(o, rows):
+    """What the columns of `_records` are called."""
+    width = 0 if o.features is None else o.features[0].size
+    names = [f"input number {place + 1}" for place in range(width)]
+    names = ["one of the inputs"] * WIDE if width > WIDE else names
+    names += [f"label {value}" for value in np.unique(o.labels[rows])]
+    for name, array in o.columns.items():
+        names += [f"column {name!r}"] * _encoded(array[rows]).shape[1]
+    return names
 
 
 def _records(o, rows, rng):

@@ -96,6 +96,12 @@ def run(observations, prior=0.5, delta=0.05, seed=0, *, model=None, date=None):
             {"saw": line.saw, "auc": [list(map(float, way)) for way in line.limits]}
             for line in found["blind"]
         ],
+        "alone": found["alone"]
+        and {
+            "saw": found["alone"].saw,
+            "columns": found["alone"].columns,
+            "auc": list(map(float, found["alone"].limits[0])),
+        },
         "family": descriptive.family_lines(found["figures"]),
         "task": o.task,
         "labels alone": view.labels_alone,
@@ -133,7 +139,8 @@ def judge(observations, delta=0.05, seed=0):
     dict
         "observations", "view", "group" (n,), "rows" (records that are no copies of each other),
         "scores" (name to (n,)), "lacks" (name to what an attack lacks, or None), "blind" (list of
-        `blind.Baseline`), "figures" (see `family.figures`), "decided" (see `verdict.decide`).
+        `blind.Baseline`), "alone" (the column that tells most by itself, or None), "figures" (see
+        `family.figures`), "decided" (see `verdict.decide`).
 
     Raises
     ------
@@ -143,8 +150,8 @@ def judge(observations, delta=0.05, seed=0):
     Notes
     -----
     The sentences have a share of `delta` each, which is split further: of the family half for each
-    side; of "check the input" a half for the blind classifiers and a quarter for the masks, the
-    rest for the upper limits of the AUC; of what a blind classifier can do a half.
+    side; of "check the input" a half for the blind classifiers and the columns and a quarter for
+    the masks, the rest for the upper limits of the AUC; of what a blind classifier can do a half.
     Run in tests/simulations/verdicts.py.
 
     Examples
@@ -172,12 +179,13 @@ def judge(observations, delta=0.05, seed=0):
         for method in attacks
         if lacks[method.name] is None
     }
-    baselines = blind.baselines(o, view, group, delta, rng[0])
+    looks = blind.baselines(o, view, group, delta, rng[0])
+    baselines = [line for line in looks if not line.columns]
     once = {name: score[rows] for name, score in scores.items()}
     figures = family.figures(once, o.member[rows], delta, o.assignment == "coins", rng[2])
     decided = verdict.decide(
         figures,
-        [{"saw": line.saw, "limits": line.limits} for line in baselines],
+        [{"saw": line.saw, "limits": line.limits, "columns": line.columns} for line in looks],
         assignment=o.assignment,
         features=o.features is not None,
         contradictions=masks.contradictions(o, view, rows, delta / 4),
@@ -192,6 +200,7 @@ def judge(observations, delta=0.05, seed=0):
         "scores": scores,
         "lacks": lacks,
         "blind": baselines,
+        "alone": next((line for line in looks if line.columns), None),
         "figures": figures,
         "decided": decided,
     }

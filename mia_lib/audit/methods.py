@@ -12,12 +12,14 @@ from mia_lib.audit import regression
 
 # From the strongest to the weakest by what is known of them: the first that the observations permit
 # is the one that slices, exposed records and the bound of epsilon are read from. That choice is
-# made before any score is seen.
+# made before any score is seen. BASE is left out: within one target it has RMIA's order.
 ORDER = (
     "LiRA, online",
+    "LiRA, online, Bayesian",
     "RMIA, online",
     "Midpoint",
     "LiRA, offline",
+    "LiRA, offline, Bayesian",
     "RMIA, offline",
     "Calibrated confidence",
     "Reference quantile",
@@ -31,7 +33,8 @@ ORDER = (
 )
 METHODS = tuple(attacks.named(name) for name in ORDER)
 BY_TORCH = ("Learned network",)
-ALL_QUERIES = ("LiRA, online", "LiRA, offline")  # the others read the record itself alone
+# Attacks that read all queries; the others read the record itself alone.
+ALL_QUERIES = tuple(name for name in ORDER if name.startswith("LiRA"))
 TEACHERS = 8  # shadow models whose answers are pooled to fit thresholds and networks
 NO_SHADOW = "shadow models"
 SAME = "shadow models on the same records"

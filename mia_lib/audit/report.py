@@ -25,6 +25,7 @@ KEYS = {
     "settings": "prior, delta, seed",
     "counts": "records, members, non-members, copies, classes, shadow models",
     "blind": "saw, auc: [v, low, high] for each way; limits of all hold together",
+    "alone": "null, or the column that tells most by itself: saw, columns (of how many), auc",
     "family": "attack (names that coincide), what, rate, estimate, chance; limits hold together",
     "task": "classification or regression",
     "labels alone": "whether the model's answers are classes and nothing else",

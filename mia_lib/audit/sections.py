@@ -150,6 +150,13 @@ def _blind(c):
     )
     rows = [[line["saw"], *(_estimate(way) for way in line["auc"])] for line in c["blind"]]
     yield "table", ["saw", "AUC, one way", "AUC, the other way"], rows
+    if c["alone"]:
+        yield (
+            "text",
+            f"Of {c['alone']['columns']:,} columns of the records, each by itself and on all "
+            f"records, {c['alone']['saw']} tells most, with an AUC of "
+            f"{_estimate(c['alone']['auc'])}; these limits hold for all columns together.",
+        )
     if not any("inputs" in line["saw"] for line in c["blind"]):
         yield (
             "text",

@@ -20,7 +20,8 @@ def decide(figures, blind, *, assignment, features, contradictions=(), ceiling=N
     figures : list of dict
         From `family.figures`; limits hold together.
     blind : list of dict
-        "saw" and "limits", the AUC of both ways as `Estimate`; all hold together.
+        "saw" and "limits", the AUC of both ways as `Estimate`; all hold together. One that is a
+        single column has "columns", of how many it was chosen.
     assignment : {"given", "random", "coins"}
     features : bool
         Whether there are raw inputs for a blind classifier to see.
@@ -189,6 +190,12 @@ def _exceeds(figure, bar, by_chance):
 
 def _separates(line):
     way = max(line["limits"], key=lambda way: way.low)
+    if line.get("columns"):
+        return (
+            f"{line['saw']} alone, without the model, tells members from non-members with an AUC "
+            f"of {way.value:.3f} (limits {way.low:.3f} to {way.high:.3f}, which hold for all "
+            f"{line['columns']:,} columns together)."
+        )
     return (
         f"a classifier that saw {line['saw']}, and never the model, tells members from non-members "
         f"with an AUC of {way.value:.3f} (limits {way.low:.3f} to {way.high:.3f}) on records that "

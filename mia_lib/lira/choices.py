@@ -4,9 +4,12 @@ from typing import NamedTuple
 
 from mia_lib import checks
 
+# The smallest variance of a fitted Gaussian: this share of the global one, and never below the
+# second number. The largest that a prior may have.
+FLOOR, TINY, LARGEST = 1e-12, 1e-60, 1e200
 # What each option may be, the default first. Only the offline attack has a tail.
 CHOICES = {
-    "variance": ("per-example", "global"),
+    "variance": ("per-example", "global", "bayesian"),
     "center": ("mean", "median"),
     "covariance": ("spherical", "diagonal"),
     "tail": ("one-sided", "density"),
@@ -42,7 +45,11 @@ def checked(sides, **options):
     """The options of an attack, each one of its values; what is not given is the default."""
     names = names_of(sides)
     values = {name: options.get(name, CHOICES[name][0]) for name in names}
-    return Choices(sides, *(checks.choice(name, values[name], CHOICES[name]) for name in names))
+    for name in names:
+        checks.choice(name, values[name], CHOICES[name])
+    if values["variance"] == "bayesian" and values["center"] == "median":
+        checks.fail("center", "'median' with variance='bayesian'", "'mean', which its model has")
+    return Choices(sides, **values)
 
 
 def names_of(sides):

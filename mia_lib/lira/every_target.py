@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mia_lib import checks, model_checks
-from mia_lib.lira import blocks, choices, gaussian
+from mia_lib.lira import blocks, choices, gaussian, posterior, student
 
 SIDES = ("IN", "OUT")
 
@@ -104,14 +104,18 @@ gaussian.offline.needs = choices.OFFLINE
 
 def _likelihood_ratios(name, sides, signals, member, options):
     """Scores (S, n) of `online` or `offline`, whose models these are."""
-    names = choices.names_of(sides)
+    names = (*choices.names_of(sides), "priors")
+    priors = options.pop("priors", None)
     for option in options:
         if option not in names:
             raise TypeError(
                 f"{option}: given an option that {name} lacks, expected {', '.join(names)}"
             )
-    signals = signals.reshape(*member.shape, -1)
-    return _score_all(signals, member, choices.checked(sides, **options))
+    signals, options = signals.reshape(*member.shape, -1), choices.checked(sides, **options)
+    if options.variance == "bayesian" or priors is not None:
+        priors = posterior.checked(priors, *signals.shape[1:], options)
+        return _score_bayesian(signals, member, options, priors)
+    return _score_all(signals, member, options)
 
 
 def _score_each(signals, member, attack, options):
@@ -167,6 +171,66 @@ def _score_pass(signals, member, options, levels):
             found = gaussian.likelihood_ratio(values[own], gaussians, options)
             scores[rows[:, None], models[own]] = found
     return scores.T, any(_near_floor(*zip(*of_blocks)) for of_blocks in seen.values())
+
+
+def _score_bayesian(signals, member, options, priors):
+    """Scores (S, n) under posterior predictive laws, in two passes: priors of each target, then
+    scores. Priors that were handed in are all targets'.
+    """
+    lines = _priors_without_each(signals, member, options) if priors is None else None
+    scores = np.empty(member.shape[::-1])
+    for rows, models, values, own, seen in _seen_without_each(signals, member, options):
+
+        def place(table, targets=models[own]):
+            return table.take(targets, axis=1).swapaxes(0, 1) if table.shape[1] > 1 else table
+
+        laws = {}
+        for side in options.sides:
+            if lines is None:
+                location, *parameters = priors[side]
+                location = location[rows][..., None]
+            else:
+                line, other = lines[side], posterior.other_side(seen, side)
+                location, parameters = place(line.intercept), line[2:]
+                if other is not None:
+                    location = location + place(line.slope) * other.means
+            laws[side] = posterior.students(seen[side], location, *parameters, place)
+        scores[rows[:, None], models[own]] = student.ratio(values[own], laws, options)
+    return scores.T
+
+
+def _priors_without_each(signals, member, options):
+    """{side: posterior.Line} of each target, from the models that every example leaves it."""
+    n_models, n, n_queries = signals.shape
+    shift = signals[0].mean(axis=0, dtype=np.float64)[None, :, None]
+    sums = {side: {} for side in options.sides}
+    for rows, models, _, own, seen in _seen_without_each(signals, member, options):
+        targets = models[own]
+        taken = np.zeros((len(rows), n_models))
+        taken[np.arange(len(rows))[:, None], targets] = 1.0
+        for side in options.sides:
+            terms = posterior.contributions(seen[side], posterior.other_side(seen, side), shift)
+            for name, term in terms.items():
+                total = sums[side].setdefault(name, np.zeros((term.shape[1], n_models)))
+                if term.shape[2] == 1:  # the same for all targets of an example
+                    total += term[..., 0].T @ taken
+                    continue
+                for q, row in enumerate(total):
+                    row += np.bincount(targets.ravel(), term[:, q].ravel(), n_models)
+    return {side: posterior.estimated(sums[side], n, shift) for side in options.sides}
+
+
+def _seen_without_each(signals, member, options):
+    """Yield (rows, models, values, own, {side: posterior.Seen}) for the targets of a side, own."""
+    for rows, models, values in blocks.blocks("signals", signals, member):
+        fits = {side: _fits_without_each(values[side], options) for side in options.sides}
+        shared = signals.shape[2] if options.shares_spread else 1
+        for own in SIDES:
+            seen = {}
+            for side, fit in fits.items():
+                centers, variances = fit[:2] if side == own else _without_first(fit)
+                seen[side] = posterior.Seen(centers, variances * (fit.n_left * shared), fit.n_left)
+            yield rows, models, values, own, seen
 
 
 class _Fits(NamedTuple):

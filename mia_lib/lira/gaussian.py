@@ -6,15 +6,19 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from mia_lib import checks, model_checks
-from mia_lib.lira import blocks, choices
-
-# The smallest variance of a fitted Gaussian: this share of the global one, and never below the
-# second number.
-FLOOR, TINY = 1e-12, 1e-60
+from mia_lib.lira import blocks, choices, posterior, student
+from mia_lib.lira.choices import FLOOR, TINY
 
 
 def online(
-    target, shadow, shadow_member, variance="per-example", center="mean", covariance="spherical"
+    target,
+    shadow,
+    shadow_member,
+    variance="per-example",
+    center="mean",
+    covariance="spherical",
+    *,
+    priors=None,
 ):
     """Log-likelihood ratio of the target's signals under Gaussians fitted to the IN and to the OUT
     models.
@@ -33,13 +37,19 @@ def online(
         blocks.
     shadow_member : bool array (S, n)
         True where example i trained shadow model s (an IN model of that example).
-    variance : {"per-example", "global"}
+    variance : {"per-example", "global", "bayesian"}
         One spread for each example (standard deviation about the mean, ddof 0), or one for all
         examples (root mean square residual about each example's center); IN and OUT apart in both.
+        "bayesian": what lies between, the posterior predictive density, a Student's t, under
+        normal-inverse-gamma priors of each side (`mia_lib.lira.posterior` derives it); two models
+        on a side suffice.
     center : {"mean", "median"}
         The location of each Gaussian, per example and query.
     covariance : {"spherical", "diagonal"}
         One spread shared by the Q queries of a side, or one for each query.
+    priors : mapping of "IN" and "OUT" to Prior, optional
+        For "bayesian" alone. None: estimated from all examples of the shadow models, the location
+        of a side from that of the other one.
 
     Returns
     -------
@@ -50,13 +60,14 @@ def online(
     ------
     ValueError
         For wrong shapes, signals that are not finite, an unknown choice, an example with fewer than
-        two IN or two OUT models, and a target whose signals are a copy of a shadow model's.
+        two IN or two OUT models, and a target whose signals are a copy of a shadow model's. With
+        "bayesian": for medians, and priors that are none.
 
     Notes
     -----
     No spread is smaller than 1e-6 of the global one of its side (1e-30 where that is 0), so that
     models which agree exactly on an example give a large score and not a division by zero.
-    Taught in book/lira.ipynb.
+    Taught in book/lira.ipynb, with variance="bayesian" in book/one_family.ipynb.
 
     Examples
     --------
@@ -68,6 +79,8 @@ def online(
     options = choices.checked(
         choices.ONLINE, variance=variance, center=center, covariance=covariance
     )
+    if variance == "bayesian" or priors is not None:
+        return _bayesian(target, shadow, shadow_member, options, priors)
     return likelihood_ratio(*_fitted(target, shadow, shadow_member, options), options)[:, 0]
 
 
@@ -79,6 +92,8 @@ def offline(
     center="mean",
     covariance="spherical",
     tail="one-sided",
+    *,
+    priors=None,
 ):
     """How far the target's signals lie above those of models that did not train on the example.
 
@@ -89,11 +104,12 @@ def offline(
 
     Parameters
     ----------
-    target, shadow, shadow_member, variance, center, covariance
-        As for `online`; IN models are ignored.
+    target, shadow, shadow_member, variance, center, covariance, priors
+        As for `online`; IN models are ignored, so the prior location is one for all examples.
     tail : {"one-sided", "density"}
         Equation 4, or ``-log N(x; mu_out, s_out^2)``, for which a signal far below the OUT models
-        counts as much as one far above.
+        counts as much as one far above. With variance="bayesian" Student's t in place of the
+        normal law, for spherical queries jointly.
 
     Returns
     -------
@@ -119,7 +135,92 @@ def offline(
     options = choices.checked(
         choices.OFFLINE, variance=variance, center=center, covariance=covariance, tail=tail
     )
+    if variance == "bayesian" or priors is not None:
+        return _bayesian(target, shadow, shadow_member, options, priors)
     return likelihood_ratio(*_fitted(target, shadow, shadow_member, options), options)[:, 0]
+
+
+def fit_priors(shadow, shadow_member, *, covariance="spherical", attack=online):
+    """What all examples of some models tell of a single one: the priors that variance="bayesian"
+    estimates.
+
+    Parameters
+    ----------
+    shadow : array (S, n) or (S, n, Q)
+        One signal for each shadow model, example and query; finite.
+    shadow_member : bool array (S, n)
+        True where example i trained shadow model s.
+    covariance : {"spherical", "diagonal"}
+        One spread shared by the Q queries of a side, or one for each query.
+    attack : `online` or `offline`
+        Which sides it reads. With both, the location of a side is a line in that of the other.
+
+    Returns
+    -------
+    dict of str to Prior
+        For "OUT", and for "IN" where that side is read: locations (n,) or (n, Q); kappa, nu and
+        variance numbers, or (Q,) with ``covariance="diagonal"``.
+
+    Raises
+    ------
+    ValueError
+        As for the attack.
+
+    Notes
+    -----
+    Moment estimates, derived in `mia_lib.lira.posterior`. From one or two examples nothing is
+    known, so that kappa (and for one example nu) is 0. Taught in book/one_family.ipynb.
+
+    Examples
+    --------
+    >>> member = np.array([[True], [True], [False], [False]]) & np.ones(3, bool)
+    >>> fit_priors(np.array([[1.0], [3], [0], [2]]) + np.arange(3.0), member)["IN"].nu
+    inf
+    """
+    if attack not in (online, offline):
+        checks.fail("attack", repr(attack), "lira.online or lira.offline")
+    sides = choices.ONLINE if attack is online else choices.OFFLINE
+    options = choices.checked(sides, variance="bayesian", covariance=covariance)
+    shadow = model_checks.signals("shadow", shadow, (2, 3))
+    member = checks.boolean_array("shadow_member", shadow_member, shape=shadow.shape[:2])
+    model_checks.counts("shadow_member", member, 2, sides, "two models")
+    found = posterior.of_one_target(*_seen(shadow.reshape(*member.shape, -1), member, options))
+    # As they came: no axis of queries for one query, numbers for what all queries share.
+    return {
+        side: posterior.Prior(
+            location.reshape(shadow.shape[1:]),
+            *(float(part[0, 0]) if len(part) == 1 else part[:, 0] for part in parts),
+        )
+        for side, (location, *parts) in found.items()
+    }
+
+
+def _bayesian(target, shadow, shadow_member, options, priors):
+    """Scores (n,) under the posterior predictive laws."""
+    x, shadow, member = _checked(target, shadow, shadow_member, options.sides)
+    priors = posterior.checked(priors, *x.shape, options)
+    seen, shift = _seen(shadow, member, options)
+    if priors is None:
+        priors = posterior.of_one_target(seen, shift)
+    laws = {
+        side: posterior.students(seen[side], location[..., None], *rest)
+        for side, (location, *rest) in priors.items()
+    }
+    return student.ratio(x[..., None], laws, options)[:, 0]
+
+
+def _seen(shadow, member, options):
+    """{side: posterior.Seen} of the shadow models (S, n, Q), and a value (1, Q, 1) near their
+    signals.
+    """
+    fits = _side_fits(shadow.shape[1:], shadow, member, options)
+    n_in = np.count_nonzero(member, axis=0)[:, None, None]
+    counts, seen = {"IN": n_in, "OUT": len(member) - n_in}, {}
+    for side in options.sides:
+        means, squares = fits[side][:2, ..., None]
+        squares = squares.sum(axis=1, keepdims=True) if options.shares_spread else squares
+        seen[side] = posterior.Seen(means, squares, counts[side])
+    return seen, shadow[0].mean(axis=0, dtype=np.float64)[None, :, None]
 
 
 def _fitted(target, shadow, shadow_member, options):

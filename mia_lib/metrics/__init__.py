@@ -2,6 +2,7 @@
 
 from mia_lib.metrics.curve import Roc
 from mia_lib.metrics.family import Metric, accuracy, advantage, am, ppv, tnr, tpr, weighted_accuracy
+from mia_lib.metrics.records import record_calibrated, record_rates
 from mia_lib.metrics.resolution import n_members_needed, n_nonmembers_needed
 from mia_lib.metrics.roc import roc
 from mia_lib.metrics.ties import tie_limited
@@ -15,6 +16,8 @@ __all__ = [
     "n_members_needed",
     "n_nonmembers_needed",
     "ppv",
+    "record_calibrated",
+    "record_rates",
     "roc",
     "tie_limited",
     "tnr",

@@ -4,6 +4,14 @@ Taught in book/two_sample.ipynb.
 """
 
 from mia_lib.two_sample.aggregated import aggregate
+from mia_lib.two_sample.canaries import canary_power, canary_test
+from mia_lib.two_sample.class_aware import (
+    class_aware_test,
+    within_class_test,
+    within_class_variance,
+)
+from mia_lib.two_sample.class_means import class_mean_test
+from mia_lib.two_sample.e_values import e_process
 from mia_lib.two_sample.feature_tests import characteristic_function_test, mean_embedding_test
 from mia_lib.two_sample.halves import on_halves
 from mia_lib.two_sample.hr_mmd import HrMmd, repeat_test
@@ -19,6 +27,7 @@ from mia_lib.two_sample.permutation import TestResult, permutation_test
 from mia_lib.two_sample.power import fitted_kernel, median_kernel, power_curve
 from mia_lib.two_sample.representations import layer_outputs, representations
 from mia_lib.two_sample.score_tests import classifier_test, mean_test, t_test
+from mia_lib.two_sample.sensitivity import sensitivity_odds, sensitivity_p_value
 from mia_lib.two_sample.sets import set_threshold
 
 __all__ = [
@@ -26,10 +35,15 @@ __all__ = [
     "HrMmd",
     "TestResult",
     "aggregate",
+    "canary_power",
+    "canary_test",
     "characteristic_function_test",
+    "class_aware_test",
+    "class_mean_test",
     "classifier_test",
     "deep_feature_test",
     "deep_kernel",
+    "e_process",
     "fitted_kernel",
     "gaussian_kernel",
     "layer_outputs",
@@ -47,6 +61,10 @@ __all__ = [
     "predicted_power",
     "repeat_test",
     "representations",
+    "sensitivity_odds",
+    "sensitivity_p_value",
     "set_threshold",
     "t_test",
+    "within_class_test",
+    "within_class_variance",
 ]

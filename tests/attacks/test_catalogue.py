@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lira.test_posterior import literal
 
 from mia_lib import attacks, lira, metrics, risk_score, shadow, signals, train
 from mia_lib.attacks.entry import NEEDS
@@ -225,6 +226,28 @@ def beaten(slope):
     return loop
 
 
+def posterior(name, tail):
+    """LiRA with Student's t and estimated priors."""
+
+    def loop(world, s, models):
+        columns = np.arange(len(world.labels))
+        x = np.array([[phi(world, t, i) for i in columns] for t in range(len(world.member))])
+        given = x[s, :, None], x[models, columns, None], np.ones(models.shape, bool)
+        return literal(*given, world.member[models, columns], name, tail, "spherical")
+
+    return loop
+
+
+def normalised(sides):
+    """BASE: against the mean probability of the models of these sides."""
+
+    def excess(x, inside, outside):
+        groups = {"IN": inside, "OUT": outside}
+        return x - math.log(mean([math.exp(v) for side in sides for v in groups[side]]))
+
+    return against(log_p, excess)
+
+
 def tail(x, inside, outside):
     """-log Pr[an OUT model >= x]: ranks, linear between the values, exponential beyond."""
     out = sorted(outside)
@@ -402,6 +425,10 @@ LOOPS = {
     "Midpoint": against(phi, MIDDLE),
     "RMIA, online": beaten(None),
     "RMIA, offline": beaten(0.3),
+    "BASE, online": normalised(("IN", "OUT")),
+    "BASE, offline": normalised(("OUT",)),
+    "LiRA, online, Bayesian": posterior("online", None),
+    "LiRA, offline, Bayesian": posterior("offline", "one-sided"),
     "Quantile regression": above_quantile,
     "Bayes risk": bayes_risk,
     "Gradient network": by_gradient,

@@ -80,6 +80,15 @@ def test_a_model_that_saw_nobody_is_not_accused_of_a_column_that_drifts():
         assert conduct.judge(o, seed=number)["decided"]["verdict"] != "leak"
 
 
+@pytest.mark.simulation
+def test_a_drift_that_an_attack_can_see_is_seen_without_the_model_first():
+    """One of 30 columns drifts, the split is called random. Without a look at each column 4 of 20
+    such draws were called leaks; 5 or more of 30 have probability 0.002 where 3 % are.
+    """
+    world = World(n=300, width=30, **ONE)
+    assert said(world, 30)[verdict.LEAK] <= 4
+
+
 def test_without_features_the_reader_is_told():
     """D4."""
     world = World(n=300, features=False, classes=1)
@@ -108,13 +117,15 @@ def test_no_epsilon_and_no_p_where_the_groups_differ():
 def test_the_record_is_of_these_worlds():
     record = json.loads(verdicts.RECORD.read_text())
     assert [row["world"] for row in record["rows"]] == list(verdicts.WORLDS)
-    assert len(record["rows"]) >= 40
+    assert len(record["rows"]) >= 40 and {row["draws"] for row in record["rows"]} == {50}
     studies = {row["world"]: row for row in record["rows"]}
     for v in verdict.VERDICTS:
         could = [row for row in studies.values() if row["false"][v] is not None]
         total = record["totals"][v]
         assert total["draws"] == sum(row["draws"] for row in could)
         assert total["false"] == sum(row["false"][v] for row in could)
+        assert total["false"] <= 0.05 * total["draws"]
+        assert total["most in one world"] == max(row["false"][v] for row in could) <= 6
 
 
 def test_the_truth_of_a_world():

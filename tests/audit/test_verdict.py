@@ -181,6 +181,17 @@ def test_the_limit_is_that_of_the_attack_that_may_find_most():
     assert "at most 1,000 more" in verdict.persons_at_most(1.7)
 
 
+def test_a_column_by_itself_is_named_with_the_number_of_columns():
+    line = {"saw": "input number 7", "limits": [Estimate(0.58, 0.51, 0.64)], "columns": 1200}
+    random = verdict.decide(quiet(auc=LEAK), [*NO_DRIFT, line], **RANDOM)
+    assert random["verdict"] == "check the input" and random["separated"]
+    assert "but input number 7 alone" in random["reasons"][0]
+    given = verdict.decide(quiet(), [*NO_DRIFT, line], **GIVEN)
+    assert given["verdict"] == "groups differ" and not given["levels"]
+    assert "hold for all 1,200 columns together" in given["reasons"][0]
+    assert given["reasons"][0].startswith("Input number 7 alone")
+
+
 def test_one_reason_for_each_kind_the_clearest():
     figures = quiet(auc=figure("AUC", 0.51, 0.61), gap=figure("TPR - FPR", 0.2, 0.3))
     figures.append(figure("AUC", 0.6, 0.7, attack="Hinge"))  # as wide, further from one half

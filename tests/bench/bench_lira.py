@@ -29,6 +29,7 @@ OPTIONS = {
     "median, global, spherical": {"center": "median", "variance": "global"},
     "mean, global, spherical": {"variance": "global"},
 }
+POSTERIOR = 5  # times the pass with spreads of each record that "bayesian" may take
 
 
 def made(n_models, n, n_queries, seed=0):
@@ -121,6 +122,26 @@ def against_refits():
         f"{x.nbytes / 2**20:.0f} MB; the "
         f"result itself is {8 * n_models * n / 2**20:.0f} MB of it.\n"
     )
+
+
+def posterior_predictive():
+    """Student's t with estimated priors against the pass with spreads of each record."""
+    x, member = made(64, 20_000, 1)
+    print("Posterior predictive laws, 64 models, 20,000 examples, CPU seconds of one pass")
+    for attack, tail in (
+        (lira.online, {}),
+        (lira.offline, {"tail": "one-sided"}),
+        (lira.offline, {"tail": "density"}),
+    ):
+        took = {"per-example": [], "bayesian": []}
+        for _ in range(7):
+            for variance, times in took.items():
+                options = {"variance": variance} | tail
+                times.append(seconds(lira.leave_one_out, x, member, attack, **options)[0])
+        one, other = (statistics.median(times) for times in took.values())
+        name = " ".join([attack.__name__, *tail.values()])
+        print(f"{name:22}{one:10.3f}{other:10.3f}{other / one:8.1f}x   wanted: {POSTERIOR}x")
+    print()
 
 
 def one_fit():
@@ -217,6 +238,7 @@ def growth():
 if __name__ == "__main__":
     against_refits()
     one_fit()
+    posterior_predictive()
     growth()
     other_attacks()
     full_size()

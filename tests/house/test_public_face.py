@@ -127,6 +127,10 @@ PROMISED = {
     ),
     "two_sample.mmd2": ("k_xx k_yy k_xy", (np.eye(3), 2 * np.eye(3), np.ones((3, 3)))),
     "two_sample.permutation_test": ("gram n_x n_permutations rng", (REP.T @ REP, 10, 99, 6)),
+    "two_sample.class_aware_test": (
+        "rep_x y_x rep_y y_y n_permutations rng",
+        (RAW[0], np.arange(30) % 3, RAW[1], np.arange(30) % 3, 99, 6),
+    ),
     "two_sample.HrMmd.fit": ("self rep_x raw_x rep_y raw_y", (FITTED, *FOUR)),
     "two_sample.HrMmd.test": ("self rep_x raw_x rep_y raw_y", LATER),
     "two_sample.repeat_test": ("test rep_pool raw_pool rep_y raw_y", LATER),

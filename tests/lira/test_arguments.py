@@ -40,6 +40,31 @@ WRONG_OWN = (
     {"member": np.arange(6)[:, None] < np.full(3, 4)},
 )
 
+FLAT = lira.Prior(0.0, 1, 1, 1.0)
+BAYESIAN = {"variance": "bayesian", "priors": {"IN": FLAT, "OUT": FLAT}}
+
+
+def other(**parts):
+    """Priors whose OUT side is another one."""
+    return {"priors": {"IN": FLAT, "OUT": FLAT._replace(**parts)}}
+
+
+WRONG_PRIORS = (
+    {"center": "median"},
+    ({"variance": "global"}, "priors"),
+    {"priors": FLAT},
+    {"priors": {"IN": FLAT}},
+    ({"priors": {"IN": FLAT, "OUT": (0, 1, 1, 1)}}, "priors['OUT']"),
+    (other(location=[0.0, 1.0]), "priors['OUT'].location"),
+    (other(location=np.zeros((3, 2))), "priors['OUT'].location"),
+    (other(location=NAN), "priors['OUT'].location"),
+    (other(kappa=-1), "priors['OUT'].kappa"),
+    (other(nu=NAN), "priors['OUT'].nu"),
+    (other(nu=[1.0, 2.0]), "priors['OUT'].nu"),
+    (other(variance=0), "priors['OUT'].variance"),
+    (other(variance=np.inf), "priors['OUT'].variance"),
+)
+
 
 def each(target, shadow, shadow_member):
     return lira.online(target, shadow, shadow_member)
@@ -61,6 +86,19 @@ CASES = [
         ({"attack": lambda *sides: np.full(3, NAN)}, "attack's scores"),
     ),
     *refusals.of(lira.leave_one_out, OWN, {"signals": SIGNALS[[0, 1, 2, 3, 4, 4]]}),
+    *refusals.of(lira.online, SIDES | BAYESIAN, *WRONG_PRIORS),
+    *refusals.of(lira.offline, SIDES | BAYESIAN, *WRONG_PRIORS),
+    *refusals.of(lira.leave_one_out, OWN | BAYESIAN, *WRONG_PRIORS),
+    *refusals.of(
+        lira.fit_priors,
+        {"shadow": SIGNALS[:6], "shadow_member": MEMBER[:6]},
+        {"shadow": SIGNALS[0]},
+        {"shadow": np.full((6, 3), NAN)},
+        {"shadow_member": MEMBER},
+        {"shadow_member": np.arange(6)[:, None] < np.full(3, 1)},
+        {"covariance": "full"},
+        {"attack": lira.balanced_subset},
+    ),
     *refusals.of(
         lira.balanced_subset,
         OWN | {"n_models": 6},
@@ -104,6 +142,7 @@ DEFAULTS = [
         variance="per-example",
         center="mean",
         covariance="spherical",
+        priors=None,
     ),
     refusals.defaults(
         lambda **o: lira.offline(**SIDES, **o),
@@ -111,6 +150,7 @@ DEFAULTS = [
         center="mean",
         covariance="spherical",
         tail="one-sided",
+        priors=None,
     ),
     refusals.defaults(
         lambda **o: lira.leave_one_out(**OWN, **o),
@@ -118,6 +158,7 @@ DEFAULTS = [
         variance="per-example",
         center="mean",
         covariance="spherical",
+        priors=None,
     ),
 ]
 
@@ -130,6 +171,14 @@ def test_arguments(function, arguments, name):
 @pytest.mark.parametrize(("function", "options"), DEFAULTS)
 def test_documented_defaults(function, options):
     refusals.same(function, options)
+
+
+def test_priors_are_of_the_sides_that_are_read():
+    only = {"OUT": FLAT}
+    lira.offline(**SIDES, variance="bayesian", priors=only)
+    lira.leave_one_out(**OWN, attack=lira.offline, variance="bayesian", priors=only)
+    with pytest.raises(TypeError, match="^prior: given an option that online lacks"):
+        lira.leave_one_out(**OWN, variance="bayesian", prior=only)
 
 
 def test_too_few_models_are_told_how_many_are_needed():

@@ -10,6 +10,7 @@ NAN = np.nan
 X, Y = np.random.default_rng(0).normal(size=(2, 8, 2))
 GRAM = np.eye(8)
 HALVES = dict(x_train=X, y_train=Y, x=X + 1, y=Y + 1)
+CLASSES = np.arange(8) % 2
 ALL_SETS = dict(rep_x=X, raw_x=X, rep_y=Y, raw_y=Y)
 BLOCKS = dict(k_xx=np.eye(4), k_yy=np.eye(4), k_xy=np.zeros((4, 4)))
 WRONG_BLOCKS = (
@@ -256,6 +257,116 @@ CASES = [
         {"n_draws": 0},
         {"rng": 1},
     ),
+    *refusals.of(
+        two_sample.class_aware_test,
+        dict(rep_x=X, y_x=CLASSES, rep_y=Y, y_y=CLASSES, n_permutations=1, label_kernel=np.eye(2)),
+        {"rep_x": X * NAN},
+        {"rep_y": Y * NAN},
+        {"rep_y": Y[:, :1]},
+        {"y_x": CLASSES[:7]},
+        {"y_x": CLASSES * NAN},
+        {"y_x": CLASSES + 0.5},
+        {"y_y": CLASSES - 1},
+        {"y_y": CLASSES + 2},  # no common class
+        {"n_permutations": 0},
+        {"rng": 1},
+        {"bandwidth": 0},
+        {"bandwidth": "wide"},
+        {"label_kernel": np.eye(1)},
+        {"label_kernel": np.eye(2)[:1]},
+        {"label_kernel": np.eye(2) * NAN},
+        {"label_kernel": np.array([[1, 0], [0.5, 1]])},
+        {"label_kernel": np.array([[1, 2], [2, 1]])},
+        ({"rep_x": X[:1], "y_x": [0]}, "y_x"),
+        ({"rep_y": Y[:1], "y_y": [0]}, "y_y"),
+        ({"rep_x": np.ones((8, 2)), "rep_y": np.ones((8, 2))}, "rep_x, rep_y"),
+    ),
+    *refusals.of(
+        two_sample.within_class_test,
+        dict(gram=GRAM, labels=CLASSES, n_x=4, n_permutations=1),
+        {"gram": GRAM[0]},
+        {"gram": GRAM[:4]},
+        {"gram": GRAM * NAN},
+        {"gram": np.triu(np.ones((8, 8)))},
+        {"labels": CLASSES[:7]},
+        {"n_x": 1},
+        {"n_x": 7},
+        {"n_permutations": 0},
+        {"rng": 1},
+        {"label_kernel": np.eye(1)},
+        ({"labels": np.arange(8)}, "labels[n_x:]"),
+    ),
+    *refusals.of(
+        two_sample.within_class_variance,
+        dict(gram=GRAM, labels=CLASSES, n_x=4),
+        {"gram": GRAM[:4]},
+        {"labels": CLASSES[:7]},
+        {"n_x": 1},
+        {"label_kernel": np.eye(1)},
+    ),
+    *refusals.of(
+        two_sample.class_mean_test,
+        dict(x=X[:, 0], y_x=CLASSES, y=Y[:, 0], y_y=CLASSES, n_permutations=1),
+        {"x": X},
+        {"x": X[:, 0] * NAN},
+        {"y": Y[:, 0] * NAN},
+        {"y_x": CLASSES[:7]},
+        {"y_y": CLASSES - 1},
+        {"y_y": CLASSES + 2},
+        {"y_y": None},
+        ({"y_x": None}, "y_y"),
+        ({"x": X[:1, 0], "y_x": None, "y_y": None}, "x"),
+        {"alternative": "less"},
+        {"n_permutations": 0},
+        {"rng": 1},
+    ),
+    *refusals.of(
+        two_sample.canary_test,
+        dict(published=[1.0], kept=[0.0], n_permutations=1),
+        {"published": []},
+        {"published": [NAN]},
+        {"kept": [NAN]},
+        {"kept": [0.0, 1.0]},
+        {"n_permutations": 0},
+        {"rng": 1},
+    ),
+    *refusals.of(
+        two_sample.canary_power,
+        dict(mu=0.1, n_canaries=1, repetitions=1),
+        {"mu": 0},
+        {"n_canaries": [1, 0]},
+        {"n_canaries": 1.5},
+        {"n_canaries": NAN},
+        {"repetitions": 0},
+        {"alpha": 0},
+        {"alpha": 1},
+    ),
+    *refusals.of(
+        two_sample.e_process,
+        dict(coins=[True, False], bets=[1.0, -1.0]),
+        {"coins": [0.5, 1]},
+        {"coins": [[True, False]]},
+        {"bets": [0.5]},
+        {"bets": [[[0.5, 0.5]]]},
+        {"bets": [0.5, NAN]},
+        {"bets": [0.5, -1.1]},
+    ),
+    *refusals.of(
+        two_sample.sensitivity_p_value,
+        dict(x=X[:, 0], y=Y[:, 0], odds=1, y_x=CLASSES, y_y=CLASSES),
+        {"x": X},
+        {"y": Y[:, 0] * NAN},
+        {"odds": 0.9},
+        {"y_x": CLASSES[:7]},
+        {"y_y": None},
+    ),
+    *refusals.of(
+        two_sample.sensitivity_odds,
+        dict(x=X[:, 0], y=Y[:, 0] + 1),
+        {"x": X},
+        {"alpha": 0},
+        {"alpha": 0.5},
+    ),
 ]
 
 
@@ -290,6 +401,35 @@ DEFAULTS = [
     refusals.defaults(drawn(two_sample.permutation_test, X @ X.T, 4), n_permutations=499),
     refusals.defaults(
         drawn(two_sample.mean_test, X[:, 0], Y[:, 0]), alternative="two-sided", n_permutations=499
+    ),
+    refusals.defaults(
+        drawn(two_sample.class_aware_test, X, CLASSES, Y, CLASSES),
+        n_permutations=499,
+        bandwidth=None,
+        label_kernel=np.eye(2),
+    ),
+    refusals.defaults(drawn(two_sample.within_class_test, X @ X.T, CLASSES, 4), n_permutations=499),
+    refusals.defaults(
+        drawn(two_sample.class_mean_test, X[:, 0], CLASSES, Y[:, 0], CLASSES),
+        alternative="two-sided",
+        n_permutations=499,
+    ),
+    refusals.defaults(
+        drawn(two_sample.canary_test, np.arange(16.0) % 5, np.arange(16.0) % 3),
+        paired=True,
+        n_permutations=9999,
+    ),
+    refusals.defaults(
+        lambda **options: two_sample.canary_power(0.5, 4, **options),
+        repetitions=1,
+        alpha=0.05,
+        paired=True,
+    ),
+    refusals.defaults(
+        lambda **options: two_sample.sensitivity_p_value(X[:, 0], Y[:, 0], **options), odds=1.0
+    ),
+    refusals.defaults(
+        lambda **options: two_sample.sensitivity_odds(X[:, 0], X[:, 0] + 2, **options), alpha=0.05
     ),
     refusals.defaults(
         lambda **options: curve(shares=[0.5], rng=np.random.default_rng(0), **options),
