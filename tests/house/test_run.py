@@ -311,3 +311,13 @@ def test_tidy_takes_out_the_paths_of_this_machine():
     assert notebook["cells"][0]["outputs"][0]["text"] == ["book/a\n", "~/b", f"{ROOT}-other"]
     assert notebook["cells"][0]["outputs"][1]["data"]["image/png"] == base64
     assert notebook["metadata"] == {} and notebook["cells"][0]["metadata"] == {}
+
+
+def test_a_file_is_meant_from_where_one_stands(tmp_path, monkeypatch):
+    """The notebook runs in its own folder; a word that is no file stays a word."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "seen.npz").write_bytes(b"")
+    (tmp_path / "digits").mkdir()
+    assert run.from_here("file", "seen.npz") == str(tmp_path / "seen.npz")
+    for name, value in (("file", "none.npz"), ("file", ""), ("dataset", "digits"), ("seed", 3)):
+        assert run.from_here(name, value) == value
