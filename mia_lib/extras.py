@@ -2,7 +2,8 @@
 
 ``pip install mia_lib`` audits files without torch. A module that needs torch for some of its
 functions writes ``torch = extras.module("torch")`` in place of ``import torch``: it can then be
-imported everywhere, and whoever calls such a function without torch is told what to install.
+imported everywhere, and whoever calls such a function without torch is told what to install. What
+an audit of a file (book/audit_predictions.ipynb) does without torch is in its report.
 """
 
 import importlib

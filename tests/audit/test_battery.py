@@ -52,7 +52,6 @@ def test_no_verdict_is_often_false(world):
         (World(n=10_000, leak=0.01), verdict.LEAK),  # D1: the mean attack sees nothing of it
         (World(n=4000, leak=0.08), verdict.LEAK),
         (World(n=400, masks="inverted", **ALL, **SHADOWS), verdict.CHECK),  # D2
-        (World(masks="useless", **ALL, **SHADOWS), verdict.LEAK),
         (World(n=1000, drifting=1, drift=2.0, **COINS), verdict.CHECK),  # D5
         (World(n=1000, **MANY, **GIVEN), verdict.DIFFER),
     ],
@@ -60,6 +59,15 @@ def test_no_verdict_is_often_false(world):
 )
 def test_what_is_plain_is_said(world, expected):
     assert said(world, 4)[expected] >= 3
+
+
+@pytest.mark.simulation
+def test_masks_of_other_models_do_not_hide_a_leak():
+    """LOSS finds it, and LiRA, whose IN and OUT models are then the same, may point either way: so
+    the report says that there is a leak, or that the masks may be of other models.
+    """
+    counts = said(World(masks="useless", **ALL, **SHADOWS), 6)
+    assert counts[verdict.LEAK] + counts[verdict.CHECK] == 6
 
 
 def test_a_table_that_proves_a_leak_is_not_denied():
