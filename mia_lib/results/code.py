@@ -33,6 +33,8 @@ SHOWN = (
     "mia_lib.__version__",
     "mia_lib.clock",
     "mia_lib.disk",
+    "mia_lib.__getattr__",  # with the next: whether a library is installed, and what installs it
+    "mia_lib.extras",
     "mia_lib.plots",
     "mia_lib.progress",
     "mia_lib.results.code",
