@@ -309,7 +309,11 @@ def test_an_archive_that_grows_is_refused(tmp_path, monkeypatch):
 WRONG = [None, "high", [0.5], np.nan, np.inf, -1, 0, 1, 2, True, 1j, {}, object()]
 
 
-@pytest.mark.parametrize("value", WRONG, ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    WRONG,
+    ids=lambda value: repr(value).split(" at 0x")[0],  # the same in every process
+)
 @pytest.mark.parametrize("name", ["prior", "delta"])
 def test_a_wrong_number(name, value):
     with pytest.raises(ValueError, match=f"{name}: given"):
