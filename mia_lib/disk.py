@@ -138,6 +138,20 @@ def write_npy(path, array):
     write(path, lambda stream: np.save(stream, array, allow_pickle=False))
 
 
+def writable_npy(path, shape):
+    """The writable memory map of a float32 array; made, at full length, if it is not there.
+
+    The one file that is not written whole: its rows are filled in place, so whoever fills them
+    keeps a checksum of what counts.
+    """
+    path = Path(path)
+    if not path.exists():
+        temporary = path.with_name(f"{path.name}.part")
+        np.lib.format.open_memmap(temporary, "w+", np.float32, shape).flush()
+        os.replace(temporary, path)
+    return np.lib.format.open_memmap(path, "r+")
+
+
 def write_json(path, content, *, sort_keys=False, shared=False):
     """JSON without NaN, as `write` writes."""
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, sort_keys=sort_keys)

@@ -234,16 +234,6 @@ def begin(path, manifest, masks):
         disk.write_npy(masks_file, masks)
 
 
-def open_logits(path, shape):
-    """The writable memory map of all outputs; made, at full length, if it is not there."""
-    file = path / "logits.npy"
-    if not file.exists():
-        temporary = file.with_name("logits.npy.part")
-        np.lib.format.open_memmap(temporary, "w+", np.float32, shape).flush()
-        os.replace(temporary, file)
-    return np.lib.format.open_memmap(file, "r+")
-
-
 def finish(path, chunk, state, logits, shape, cost):
     """Write one chunk: weights, outputs, and last the checksums that make it count."""
     made_by, seconds = cost
@@ -258,7 +248,7 @@ def finish(path, chunk, state, logits, shape, cost):
         file = weights_file(path, chunk)
         disk.write_npz(file, state)
         record["weights"] = disk.hash_file(file)
-    outputs = open_logits(path, shape)
+    outputs = disk.writable_npy(path / "logits.npy", shape)
     outputs[chunk.start : chunk.stop] = logits
     outputs.flush()
     disk.write_json(done_file(path, chunk), record, sort_keys=True)
