@@ -36,7 +36,7 @@ def balanced_subset(signals, member, n_models):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Taught in book/lira_needs.ipynb.
 
     Examples
     --------
