@@ -196,6 +196,7 @@ def test_make_alone_lists_the_verbs():
         "portable",
         "reseed",
         "bench",
+        "play",
         "data",
         "clean",
     ):
