@@ -2,9 +2,9 @@
 
     python scripts/play.py [NAME ...]      # game, records, epsilon, how_many; default: all four
 
-Digits, networks and curves come from the library, measured attacks from the recorded runs. Each file
-also holds a table, `still`, that the page shows where scripts are switched off. The networks take a
-second to train, the grid of guarantees about five minutes.
+Digits, networks and curves come from the library, measured attacks from the recorded runs. Each
+file also holds a table, `still`, that the page shows where scripts are switched off. The networks
+take a second to train, the grid of guarantees about five minutes.
 """
 
 import functools
@@ -17,18 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mia_lib import (
-    data,
-    disk,
-    intervals,
-    lira,
-    metrics,
-    privacy,
-    results,
-    shadow,
-    signals,
-    train,
-)
+from mia_lib import data, disk, intervals, lira, metrics, privacy, results, shadow, signals, train
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "book" / "play"
@@ -61,8 +50,8 @@ def trained():
 
     Returns
     -------
-    x (300, 8, 8), y (300,), phi (74, 300), masks (74, 300), second (74, 300): the class that a model
-    thinks of next.
+    x (300, 8, 8), y (300,), phi (74, 300), masks (74, 300), second (74, 300): the class that a
+    model thinks of next.
     """
     digits, rng = data.load("digits"), np.random.default_rng([26, 1])
     drawn = rng.permutation(len(digits.y))[:N_RECORDS]
@@ -276,11 +265,7 @@ def epsilon_still(ours):
 
 def how_many():
     """Ladders of the records: success against shadow models, and against published records."""
-    return {
-        "shadow": shadow_ladders(),
-        "release": release_ladders(),
-        "still": how_many_still(),
-    }
+    return {"shadow": shadow_ladders(), "release": release_ladders(), "still": how_many_still()}
 
 
 def shadow_ladders():

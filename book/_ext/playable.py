@@ -4,9 +4,9 @@
     A sentence that names it for a screen reader.
     ```
 
-becomes a place for `_static/play/game.js`, with the numbers of `play/game.json` inside the
-page, so that it works from a file as from a server. Until the script has run, and where
-there is none, the table `still` of the numbers stands there.
+becomes a place for `_static/play/game.js`, with the numbers of `play/game.json` inside
+the page, so that it works from a file as from a server. Until the script has run, and
+where there is none, the table `still` of the numbers stands there.
 """
 
 import html
