@@ -8,8 +8,9 @@
 A notebook is executed again when its code, the library, a result record, a parameter file, a
 paper's numbers, the requirements or the Python version changed since its last execution; the page
 of records, which says whose code has changed, also when the code of an experiment did, and the page
-on how the book is checked, which counts the tests, when a test did. Everything that is made lies under _build: executed (notebooks with the key they were executed under), source
-(the tree that the site is built from), html (the site). Only `execute` writes to tracked files.
+on how the book is checked, which counts the tests, when a test did. Everything that is made lies
+under _build: executed (notebooks with the key they were executed under), source (the tree that the
+site is built from), html (the site). Only `execute` writes to tracked files.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""A Sphinx extension that mends what the theme and the bibliography leave to be desired for
-those who listen to a page: toggles of the table of contents without a name, and a list
-whose items have a role that lists do not know and that has since been withdrawn.
+"""A Sphinx extension that mends what the theme and the bibliography leave to be desired
+for those who listen to a page: toggles of the table of contents without a name, and a
+list whose items have a role that lists do not know and that has since been withdrawn.
 """
 
 from pathlib import Path
