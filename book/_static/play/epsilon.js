@@ -3,6 +3,7 @@
 play.ui.begin("epsilon", data => {
   const { el, select, slider, choice, table, chart, rate } = play.ui, stats = play.stats;
   const place = el("div"), shown = [0.001, 0.01, 0.1];
+  const share = value => (100 * value).toFixed(1);
   const tenth = value => `${+value.toPrecision(3)}`;
   const way = choice("What is known", [["training", "a training: noise, rate, steps"], ["pair", "one pair: ε and δ"]], "training", changed);
   const ours = select("A training of ours", [["", "none, choose below"], ...data.ours.map((one, k) => [k, one.name])], () => changed());
@@ -65,9 +66,9 @@ play.ui.begin("epsilon", data => {
       table("The most that any attack reaches", ["known", "advantage", ...shown.map(f => `TPR at FPR ${rate(f)}`)], [
         [one.name, one.advantage.toFixed(3), ...shown.map(f => rate(at(f)))],
         ["ε and δ alone", alone.advantage().toFixed(3), ...shown.map(f => rate(alone.tprAt(f)))],
-        ...attacks.map(name => [`measured: ${name}`, "", ...shown.map(f => {
+        ...attacks.map(name => [`measured: ${name}, in %`, "", ...shown.map(f => {
           const p = one.points.find(q => q[0] === name && Math.abs(q[1] / f - 1) < 1e-6);
-          return p ? `${rate(p[2])} [${rate(Math.max(p[3], 0))}, ${rate(p[4])}]` : "";
+          return p ? `${share(p[2])} [${share(Math.max(p[3], 0))}, ${share(p[4])}]` : "";
         })]),
       ]));
   }

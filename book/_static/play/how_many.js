@@ -52,7 +52,7 @@ play.ui.begin("how_many", data => {
       const n = stats.membersNeeded(tpr, at, delta);
       const words = n ? `An attack that finds ${rate(tpr)} of the members at a false-positive rate of ${rate(at)} is seen to beat guessing from about ${whole(n)} members on.`
         : `An attack that finds ${rate(tpr)} at a false-positive rate of ${rate(at)} takes more than 200,000 members.`;
-      const most = 10 * (n || 200000), points = [];
+      const most = 10 * (n || 200000), points = [], top = Math.min(1, 6 * tpr);
       for (let k = 0; k <= 24; k++) points.push(Math.max(1, Math.round(most ** (k / 24))));
       const limits = points.map(m => {
         const k = Math.round(tpr * m);
@@ -60,7 +60,7 @@ play.ui.begin("how_many", data => {
       });
       say(words, chart({
         x: { log: true, low: 1, high: most, ticks: powers(1, most), label: "members", format: whole },
-        y: { low: 0, high: 1, ticks: [0, 0.25, 0.5, 0.75, 1], label: "TPR and its limits", format: rate },
+        y: { low: 0, high: top, ticks: [0, 1, 2, 3, 4].map(k => k * top / 4), label: "TPR and its limits", format: rate },
         lines: [
           { points: limits.map(l => [l[0], at]), kind: "chance", label: "guessing" },
           { points: limits.map(l => [l[0], l[1]]), kind: "a", label: "lower limit" },
@@ -90,7 +90,7 @@ play.ui.begin("how_many", data => {
       const rows = data.release[release.node.value], limit = wanted.value();
       const over = rows.findIndex(row => row[3] > limit);
       const last = over < 0 ? rows[rows.length - 1] : rows[over - 1];
-      const words = last ? `${release.node.value}: with up to ${whole(last[0])} published records the upper limit of the mean advantage, ${last[3].toFixed(3)}, stays at or below ${limit.toFixed(2)}.`
+      const words = last ? `${release.node.value}: with up to ${last[0] === 1 ? "one published record" : `${whole(last[0])} published records`} the upper limit of the mean advantage, ${last[3].toFixed(3)}, stays at or below ${limit.toFixed(2)}.`
         : `${release.node.value}: already one published record may give an advantage above ${limit.toFixed(2)}, the upper limit being ${rows[0][3].toFixed(3)}.`;
       say(words, chart({
         x: { log: true, low: 1, high: 10000, ticks: powers(1, 10000), label: "published records", format: whole },

@@ -66,7 +66,7 @@ play.ui.begin("records", data => {
       said: `Record ${record + 1}: IN models at ${IN.mean.toFixed(1)}, spread ${Math.sqrt(IN.variance).toFixed(1)}; OUT models at ${OUT.mean.toFixed(1)}, spread ${Math.sqrt(OUT.variance).toFixed(1)}; the target at ${x.toFixed(1)}.`,
     }));
     place.score.replaceChildren(
-      `Record ${record + 1}, model ${t + 1}: score `, el("strong", {}, score.toFixed(2)),
+      `Record ${record + 1}, model ${t + 1}: score `, el("strong", {}, Math.abs(score) < 1e5 ? score.toFixed(2) : score.toExponential(1)),
       `, ${called ? "called a member" : "not called a member"}, which is ${called === truth ? "right" : "wrong"}.`);
     const flat = scores.flat();
     const share = side => flat.filter((s, k) => everyone[k] === side && s >= cut).length
