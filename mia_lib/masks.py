@@ -1,4 +1,8 @@
-"""Who is in which shadow model's training set."""
+"""Who is in which shadow model's training set.
+
+Below `data`, whose stored signals draw the masks of their models again, and below `shadow`, which
+trains with them and offers both functions.
+"""
 
 import numpy as np
 
