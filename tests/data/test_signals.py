@@ -13,6 +13,7 @@ from mia_lib.data import signals as read
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
 import signals as script  # noqa: E402  (the folder of scripts is not a package)
+import signals_precision as precision  # noqa: E402
 
 N_TRAIN, N_TEST, K = 60, 20, 10
 RECIPE = {"model": "cnn", "options": {"widths": [2]}, "epochs": 1, "batch_size": 10, "n_classes": K}
@@ -256,3 +257,30 @@ def test_phi_is_the_logit_confidence():
     p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     p = p[:, np.arange(5), y]
     np.testing.assert_allclose(signals.logit_confidence(logits, y), np.log(p / (1 - p)))
+
+
+def test_what_float16_costs_is_computed_from_the_store(made):
+    _, folder = made
+    run(folder, "--blocks", "1")
+    precision.main(["cifar10", "--folder", str(folder)])
+    found = json.loads((folder / "cifar10-precision.json").read_text())
+    assert (found["n_models"], found["n_images"]) == (16, N_TRAIN)
+    stored = read("cifar10", folder=folder)
+    step = np.spacing(np.abs(stored.phi)).astype(float).max()
+    assert 0 < found["largest_difference"] <= step
+    rows = {row["attack"]: row for row in found["rows"]}
+    assert set(rows) == set(precision.ATTACKS)
+    # the AUC of LOSS, by all pairs
+    member, phi = stored.member.ravel(), stored.phi.ravel().astype(float)
+    above = phi[member][:, None] - phi[~member]
+    auc = ((above > 0) + (above == 0) / 2).mean()
+    assert rows["LOSS"]["float16"]["auc"] == pytest.approx(auc, abs=1e-12)
+
+
+def test_equal_signals_cost_nothing():
+    rng = np.random.default_rng(2)
+    phi, member = rng.normal(size=(6, 40)), np.arange(6)[:, None] % 2 == np.zeros((1, 40), int)
+    rows = precision.compared(phi, phi, member)
+    assert all(row["float32"] == row["float16"] for row in rows)
+    coarse = precision.compared(phi, np.round(phi / 4) * 4, member)
+    assert coarse[0]["float32"] != coarse[0]["float16"]
