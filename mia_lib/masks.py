@@ -8,6 +8,8 @@ import numpy as np
 
 from mia_lib import checks
 
+__all__ = []  # `shadow` is where they are asked for
+
 
 def half_masks(n_models, n_examples, rng=None):
     """Training sets such that every example is in exactly half of the models (Carlini et al. 2022,
