@@ -77,6 +77,11 @@ def shared_inputs():
     return [*library, *records, *(ROOT / "book").glob("costs.json"), ROOT / "requirements.txt"]
 
 
+def reads_signals(notebook):
+    """Whether a page reads the stored signals: it is executed again when a model joins them."""
+    return any("data.signals(" in source for source, _ in code_of(notebook))
+
+
 def code_of(notebook):
     """Sources and tags of the code cells."""
     return [
@@ -217,7 +222,9 @@ def pages_and_keys():
     pages = {path: nbformat.read(ROOT / path, as_version=4) for path in notebooks()}
     experiments = [code_of(page) for path, page in pages.items() if path.parent.name == "notebooks"]
     tests = [path for kind in ("py", "json") for path in (ROOT / "tests").rglob(f"*.{kind}")]
-    read = {RECORDS: [shared, experiments], CHECKED: [shared, fingerprint(tests)]}
+    models = fingerprint((ROOT / "notebooks/signals").rglob("*.*"))
+    read = {path: [shared, models] for path, page in pages.items() if reads_signals(page)}
+    read |= {RECORDS: [shared, experiments], CHECKED: [shared, fingerprint(tests)]}
     keys = {path: execution_key(page, read.get(path, shared)) for path, page in pages.items()}
     return pages, keys
 
