@@ -6,9 +6,11 @@ that a failed one can be told from a test without power.
 Run in notebooks/two_sample_benchmark.ipynb.
 """
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -252,7 +254,9 @@ def fit_classifier(
         batch_size=min(batch, len(pooled)),
         random_state=int(rng.integers(2**31)),
     )
-    fitted = make_pipeline(StandardScaler(), network).fit(pooled, np.repeat([0, 1], sizes))
+    with warnings.catch_warnings():  # that the last epoch is the last one is what was asked for
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = make_pipeline(StandardScaler(), network).fit(pooled, np.repeat([0, 1], sizes))
 
     def log_odds(records):
         with np.errstate(divide="ignore"):  # a probability of 0: the log-odds are clipped
