@@ -170,7 +170,7 @@ def share_by_rejections(rate, shares, rates):
 
     Notes
     -----
-    The first method of HR-MMD App. L, which states no interval. Taught in book/set_share.ipynb.
+    The first method of HR-MMD App. L, which states no interval. Run in notebooks/set_share.ipynb.
 
     Examples
     --------

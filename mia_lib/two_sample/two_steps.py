@@ -1,6 +1,6 @@
 """Two tests in a row: are the records alike, and if so, does the model treat them alike?
 
-Taught in book/set_share.ipynb.
+Run in notebooks/set_share.ipynb.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from mia_lib.two_sample.score_tests import mean_test
 class TwoSteps(NamedTuple):
     """What the two-step test says.
 
-    Taught in book/set_share.ipynb.
+    Run in notebooks/set_share.ipynb.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def two_step_test(raw_x, raw_y, score_x, score_y, *, alpha=0.05, test=median_ker
     Notes
     -----
     HR-MMD App. D.2 and M, with the mean of any attack as the second step. The first step only sees
-    what it has power for: a change of the records that it misses is accused of membership. Taught
-    in book/set_share.ipynb.
+    what it has power for: a change of the records that it misses is accused of membership. Run in
+    notebooks/set_share.ipynb.
 
     Examples
     --------
