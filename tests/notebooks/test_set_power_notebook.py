@@ -32,7 +32,7 @@ def test_every_choice_of_parameters_passes_the_checks(data, scale):
         ("n_targets", 17),
         ("n_learned", 7),
         ("set_sizes", [50, 40]),
-        ("set_sizes", [20]),
+        ("set_sizes", [9]),
         ("level_size", 10),
         ("levels", [1.0]),
         ("wanted", 1.0),
