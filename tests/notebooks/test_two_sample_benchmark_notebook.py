@@ -1,4 +1,4 @@
-"""The experiment notebook two_sample_benchmark writes every row of its record, refuses bad values."""
+"""The notebook two_sample_benchmark writes every row of its record and refuses bad values."""
 
 import pytest
 from notebook_runs import begin, cases, missing_rows, values
