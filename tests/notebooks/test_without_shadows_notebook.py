@@ -11,6 +11,8 @@ from mia_lib import results
 TINY = {"n_examples": 100, "n_models": 8, "n_targets": 2, "n_draws": 20}
 TINY |= {"trace_examples": 200, "trace_epochs": 4, "trace_models": 8}
 
+QUICK = TINY | {"widths": [4], "lengths": [1, 2], "decays": [0.0], "scale": "smoke"}
+
 
 def checked(**given):
     """The notebook up to its checks."""
@@ -26,7 +28,7 @@ def test_every_row_of_the_record_has_its_place(here):
 
 
 def test_the_tail_of_the_loss_against_a_loop():
-    space = begin("without_shadows", 5)
+    space = begin("without_shadows", 6)
     rng = np.random.default_rng(0)
     log_p, member = -rng.exponential(size=700), rng.random(700) < 0.4
     inside, outside = sorted(log_p[member]), log_p[~member]
@@ -35,8 +37,8 @@ def test_the_tail_of_the_loss_against_a_loop():
     assert space["loss_tnr"](log_p, member) == pytest.approx(expected)
 
 
-def test_the_top_is_of_members_and_of_the_right_size():
-    space = begin("without_shadows", 13)
+def test_the_top_is_of_members_and_of_the_right_size(here):
+    space = begin("without_shadows", 18, **QUICK)
     rng = np.random.default_rng(1)
     inside, score = rng.random((3, 400)) < 0.5, rng.normal(size=(3, 400))
     top = space["on_top"](score, inside, 0.05)
@@ -45,8 +47,8 @@ def test_the_top_is_of_members_and_of_the_right_size():
         assert set(np.flatnonzero(top[s])) == set(order[: round(0.05 * inside[s].sum())])
 
 
-def test_a_prediction_is_made_from_the_other_data_sets():
-    space = begin("without_shadows", 9)
+def test_a_prediction_is_made_from_the_other_data_sets(here):
+    space = begin("without_shadows", 11, **QUICK)
     x = np.exp(np.random.default_rng(2).uniform(-4, -1, (20, 3)).mean(axis=1, keepdims=True))
     y = 3 * x[:, 0] ** 0.5
     rest = np.arange(20) < 12
