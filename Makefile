@@ -6,7 +6,7 @@ PYTEST = $(PYTHON) -m pytest -rs --durations=10 $(PYTEST_FLAGS)
 # One thread per process: two torch threads on a busy machine are many times slower than one.
 export OMP_NUM_THREADS = 1
 
-.PHONY: help setup book html execute lab test mutate portable reseed bench costs data run stale clean
+.PHONY: help setup book html execute lab test mutate portable reseed bench costs play data run stale clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -41,13 +41,13 @@ test: setup  ## check everything that must hold
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
 	@echo "==> 2/5 unit and property tests, doctests, the tool chain"
-	@$(PYTEST) -n 2 --ignore=tests/book/test_browser.py --ignore=tests/book/test_notebooks.py tests mia_lib
+	@$(PYTEST) -n 2 --ignore-glob='tests/book/test_browser*.py' --ignore=tests/book/test_notebooks.py tests mia_lib
 	@echo "==> 3/5 every chapter and notebook executed and compared with what is stored"
 	@$(PYTEST) -n 2 --dist loadfile --nbval --nbval-cell-timeout=600 tests/book/test_notebooks.py $(wildcard book/*.ipynb notebooks/*.ipynb)
 	@echo "==> 4/5 the book, warnings as errors"
 	@$(PYTHON) scripts/book.py html
 	@echo "==> 5/5 the built pages in a browser"
-	@$(PYTEST) tests/book/test_browser.py
+	@$(PYTEST) tests/book/test_browser*.py
 
 mutate: setup  ## do the tests notice a changed line: make mutate MODULE=lira [N=100] [SEED=0] [JOBS=1] [FRESH=1] [RECORD=1]
 	@$(PYTHON) scripts/mutate.py "$(MODULE)" --n $(or $(N),100) --seed $(or $(SEED),0) --jobs $(or $(JOBS),1) $(if $(FRESH),--fresh) $(if $(RECORD),--record)
@@ -63,6 +63,9 @@ bench: setup  ## measure the speed, print a table per bench (fails nothing)
 
 costs: setup  ## measure time, memory and disk of chapters and notebooks for the page of records (half an hour on an idle machine)
 	@$(PYTHON) scripts/costs.py $(NOTEBOOKS)
+
+play: setup  ## make the numbers of the playable pages again (NAMES="game records epsilon how_many", five minutes for all)
+	@$(PYTHON) scripts/play.py $(NAMES)
 
 data: setup  ## fetch and verify a data set: make data NAME=mnist; without NAME list them
 	@$(PYTHON) -m mia_lib.data $(or $(NAME),--list)

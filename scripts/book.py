@@ -7,9 +7,10 @@
 
 A notebook is executed again when its code, the library, a result record, a parameter file, a
 paper's numbers, the requirements or the Python version changed since its last execution; the page
-of records, which says whose code has changed, also when the code of an experiment did. Everything
-that is made lies under _build: executed (notebooks with the key they were executed under), source
-(the tree that the site is built from), html (the site). Only `execute` writes to tracked files.
+of records, which says whose code has changed, also when the code of an experiment did, and the page
+on how the book is checked, which counts the tests, when a test did. Everything that is made lies
+under _build: executed (notebooks with the key they were executed under), source (the tree that the
+site is built from), html (the site). Only `execute` writes to tracked files.
 """
 
 import argparse
@@ -39,6 +40,7 @@ BUILD = ROOT / "_build"
 AT_ONCE = 2
 CELL_TIMEOUT = 600  # seconds
 RECORDS = Path("book/records.ipynb")  # the page that reads the code of the experiments
+CHECKED = Path("book/how_checked.ipynb")  # the page that counts the tests
 
 
 def notebooks():
@@ -224,7 +226,8 @@ def pages_and_keys():
     shared = fingerprint(shared_inputs())
     pages = {path: nbformat.read(ROOT / path, as_version=4) for path in notebooks()}
     experiments = [code_of(page) for path, page in pages.items() if path.parent.name == "notebooks"]
-    read = {RECORDS: [shared, experiments]}
+    tests = [path for kind in ("py", "json") for path in (ROOT / "tests").rglob(f"*.{kind}")]
+    read = {RECORDS: [shared, experiments], CHECKED: [shared, fingerprint(tests)]}
     keys = {path: execution_key(page, read.get(path, shared)) for path, page in pages.items()}
     return pages, keys
 

@@ -196,6 +196,7 @@ def test_make_alone_lists_the_verbs():
         "portable",
         "reseed",
         "bench",
+        "play",
         "data",
         "clean",
     ):
@@ -208,7 +209,9 @@ def test_every_page_is_in_the_table_of_contents_and_there():
     sections = [section for chapter in chapters for section in chapter.get("sections", [])]
     listed = [toc["root"], *(entry["file"] for entry in [*chapters, *sections])]
     files = [
-        path for name in ("book", "book/reference", "notebooks") for path in (ROOT / name).glob("*")
+        path
+        for name in ("book", "book/course", "book/reference", "notebooks")
+        for path in (ROOT / name).glob("*")
     ]
     pages = [path for path in files if path.suffix in (".ipynb", ".md")]
     names = [path.relative_to(ROOT).with_suffix("").as_posix() for path in pages]

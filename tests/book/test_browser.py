@@ -4,21 +4,12 @@ Needs the built site (`make html`) and a Chromium: the one that CHROMIUM names, 
 Without a browser the tests are skipped, in CI they fail.
 """
 
-import contextlib
-import functools
-import http.server
-import os
 import re
-import shutil
-import threading
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from browsing import HTML, SCHEMES, WIDTHS, browse, serve
 
-HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
-WIDTHS = (390, 1280)
-SCHEMES = ("light", "dark")
 NOT_PAGES = ("_static", "_sources", "_images")
 
 pytestmark = pytest.mark.browser
@@ -73,14 +64,6 @@ async () => {
 """
 
 
-def browser_path():
-    """Where Chromium is, or None."""
-    named = os.environ.get("CHROMIUM")
-    return named or next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-    )
-
-
 def built_pages():
     """Every page of the site, without index.html, which only leads to the first page."""
     pages = sorted(path.relative_to(HTML) for path in HTML.rglob("*.html"))
@@ -89,40 +72,6 @@ def built_pages():
         for path in pages
         if path.parts[0] not in NOT_PAGES and path.as_posix() != "index.html"
     ]
-
-
-def needed(condition, reason):
-    """Skip, or in CI fail, where something that the tests need is missing."""
-    if not condition:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-@contextlib.contextmanager
-def serve(folder):
-    """Serve a folder on loopback; gives the address."""
-    handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
-
-
-@contextlib.contextmanager
-def browse(width, scheme, browser):
-    """A browser context of one width and colour scheme, as a reader who chose the scheme has it."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    context.add_init_script(
-        f"localStorage.setItem('mode', '{scheme}'); localStorage.setItem('theme', '{scheme}');"
-    )
-    yield context
-    context.close()
 
 
 def visit(context, site, address):
@@ -169,32 +118,6 @@ def _outside(url, site):
 def formulas_written(text):
     """How many formulas a page's HTML holds, counted without a browser."""
     return len(re.findall(r'class="[^"]*\bmath\b[^"]*"', text))
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = browser_path()
-    needed(path, "no Chromium found: install it or name it in CHROMIUM")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # Chromium refuses its sandbox to root; --no-sandbox changes nothing that is tested here.
-        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module")
-def site():
-    needed((HTML / "index.html").is_file(), "the site is not built: run `make html` first")
-    with serve(HTML) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def contexts(browser):
-    with contextlib.ExitStack() as stack:
-        yield {(w, s): stack.enter_context(browse(w, s, browser)) for w in WIDTHS for s in SCHEMES}
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
