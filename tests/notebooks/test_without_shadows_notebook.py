@@ -32,8 +32,8 @@ def test_every_row_of_the_record_has_its_place(here):
         names = {name.replace(f" {short} epochs", f" {long} epochs") for name in names}
     wanted = {row["what"] for row in record["rows"]}
     wanted = {what for what in wanted if "location30" not in what and "mnist" not in what}
-    # what needs settings with a rate that is resolved is left out of a small run
-    assert {what for what in wanted - names if "LiRA at 0.1 %" not in what} == set()
+    # an order needs settings that differ, which so small a run may not have
+    assert {what for what in wanted - names if "rank correlation" not in what} == set()
 
 
 def test_the_tail_of_the_loss_against_a_loop():
