@@ -126,13 +126,23 @@ def described(notebook):
             continue
         from mia_lib import results  # it takes seconds, and most pages have no such picture
 
+        tree = ast.parse(cell.source)
         (call,) = (
             node
-            for node in ast.walk(ast.parse(cell.source))
+            for node in ast.walk(tree)
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "results.picture"
         )
-        given = [ast.literal_eval(value) for value in call.args]
-        named = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
+        constants = {  # such as a pattern that is too long for the call's line
+            ast.unparse(statement.targets[0]): statement.value
+            for statement in tree.body
+            if isinstance(statement, ast.Assign)
+        }
+
+        def literal(value, constants=constants):
+            return ast.literal_eval(constants.get(ast.unparse(value), value))
+
+        given = [literal(value) for value in call.args]
+        named = {word.arg: literal(word.value) for word in call.keywords}
         image = cell.metadata.setdefault("mystnb", {}).setdefault("image", {})
         image["alt"] = results.picture_alt(*given, **{"folder": ROOT / "notebooks/results"} | named)
     return notebook
