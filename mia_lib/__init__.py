@@ -4,7 +4,8 @@ Import the module that holds the idea: ``from mia_lib import signals, lira``. Fr
 
 - `checks`: errors of one line; `clock`: processor seconds, over all parts of a run; `extras`:
   libraries that the plain install leaves out; `machine`: what the last bits depend on
-- `disk`: hashes and whole files; `intervals`; `plots`; `progress`; `reseed`: other seeds
+- `disk`: hashes and whole files; `intervals`; `masks`: who is in which training set; `plots`;
+  `progress`; `reseed`: other seeds
 - `signals`: what an adversary sees; `text`: tokens and their likelihoods; `models`: architectures;
   `model_checks`: what signals of shadow models must look like
 - `data`: data sets by name; `metrics`: the ROC and the metric family; `privacy`: what a mechanism

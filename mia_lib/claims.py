@@ -2,7 +2,8 @@
 
 book/claims.yaml is a list of claims. An entry has
 
-- id, paper, claim, place: a name, the file of book/papers, the claim in our words, where it is;
+- id, paper, claim, place: a name, the file of book/papers or, of what came after the five papers,
+  a name of `LATER`, the claim in our words, where it is;
 - number: arguments of `results.paper` after the paper, where it prints one (may be left out);
 - notebook, what: the rows of records that decide it; a list of names means the first that a record
   has. With `minus` or `over` it is the difference or the ratio of two rows of one record. `what:
@@ -13,8 +14,8 @@ book/claims.yaml is a list of claims. An entry has
 - data, scale: the data sets it is asked on, or "every" one with such a record; a scale, or the
   "largest" of each data set;
 - computed: true where the row is computed without any sampling, so that it needs no interval;
-- region_since: when the region was written down; seen_before: whether a record that decides the
-  claim existed by then.
+- region_since: when the region was written down, a day or an instant with its time zone;
+  seen_before: whether a record that decides the claim, or a pilot, existed by then.
 """
 
 import datetime
@@ -29,6 +30,15 @@ from mia_lib.results.schema import SCALES
 
 FILE = Path(__file__).parents[1] / "book" / "claims.yaml"  # of a clone
 NOT_MEASURED = "not measured"
+LATER = {  # papers that came after the five and print no number that is used here, by their claims
+    "rmia": "Zarifzadeh et al. 2024",
+    "base": "Lassila et al. 2025",
+    "bavaria": "Brännvall 2026",
+    "reliability": "Jälkö et al. 2026",
+    "tail": "Dodd et al. 2025",
+    "traces": "Pollock et al. 2024",
+    "power-law": "Tobaben et al. 2024",
+}
 _NEEDED = {
     "id": str,
     "paper": str,

@@ -77,6 +77,11 @@ def shared_inputs():
     return [*library, *records, *(ROOT / "book").glob("costs.json"), ROOT / "requirements.txt"]
 
 
+def reads_signals(notebook):
+    """Whether a page reads the stored signals: it is executed again when a model joins them."""
+    return any("data.signals(" in source for source, _ in code_of(notebook))
+
+
 def code_of(notebook):
     """Sources and tags of the code cells."""
     return [
@@ -121,13 +126,23 @@ def described(notebook):
             continue
         from mia_lib import results  # it takes seconds, and most pages have no such picture
 
+        tree = ast.parse(cell.source)
         (call,) = (
             node
-            for node in ast.walk(ast.parse(cell.source))
+            for node in ast.walk(tree)
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "results.picture"
         )
-        given = [ast.literal_eval(value) for value in call.args]
-        named = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
+        constants = {  # such as a pattern that is too long for the call's line
+            ast.unparse(statement.targets[0]): statement.value
+            for statement in tree.body
+            if isinstance(statement, ast.Assign)
+        }
+
+        def literal(value, constants=constants):
+            return ast.literal_eval(constants.get(ast.unparse(value), value))
+
+        given = [literal(value) for value in call.args]
+        named = {word.arg: literal(word.value) for word in call.keywords}
         image = cell.metadata.setdefault("mystnb", {}).setdefault("image", {})
         image["alt"] = results.picture_alt(*given, **{"folder": ROOT / "notebooks/results"} | named)
     return notebook
@@ -217,7 +232,9 @@ def pages_and_keys():
     pages = {path: nbformat.read(ROOT / path, as_version=4) for path in notebooks()}
     experiments = [code_of(page) for path, page in pages.items() if path.parent.name == "notebooks"]
     tests = [path for kind in ("py", "json") for path in (ROOT / "tests").rglob(f"*.{kind}")]
-    read = {RECORDS: [shared, experiments], CHECKED: [shared, fingerprint(tests)]}
+    models = fingerprint((ROOT / "notebooks/signals").rglob("*.*"))
+    read = {path: [shared, models] for path, page in pages.items() if reads_signals(page)}
+    read |= {RECORDS: [shared, experiments], CHECKED: [shared, fingerprint(tests)]}
     keys = {path: execution_key(page, read.get(path, shared)) for path, page in pages.items()}
     return pages, keys
 

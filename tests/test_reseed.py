@@ -48,6 +48,7 @@ TRAININGS = {
     "distillation": lambda: trained(train.Distillation(RECIPE, 2.0)),
     "private": lambda: trained(train.PrivateSGD(RECIPE, 1.0, 1.0)),
     "by epoch": logits_by_epoch,
+    "losses by epoch": lambda: train.epoch_losses(RECIPE, *inputs(), [np.random.default_rng(3)]),
     "texts": lambda: trained(
         recurrent.LstmClassifier(5, 2, embedding=2, hidden=(2,), epochs=1),
         np.random.default_rng(1).integers(1, 5, (N, 3)),

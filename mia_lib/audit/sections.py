@@ -100,6 +100,8 @@ def _severity(c, together):
         if c["verdict"] == verdict.LEAK or line["attack"] == c["first"]
     ]
     yield "list", [persons(line) for line in lines]
+    if lines:
+        yield "text", words.WHOSE_RATE
     priors = [p for p, *_ in lines[0]["posterior"]] if lines else []
     if not priors:
         return

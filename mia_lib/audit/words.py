@@ -22,6 +22,12 @@ NEXT = {
     ),
 }
 
+WHOSE_RATE = (
+    "The rate of false accusations is that of all non-members of this audit together. It is no "
+    "person's own: at the same threshold some innocent persons are accused by far more models than "
+    "others, and one model does not say whom. Never tell a person this rate as theirs."
+)
+
 CANNOT = (
     "that the model is safe: an attack that is not in this report may find more",
     "what follows from membership: whether it is confidential is for you to judge",

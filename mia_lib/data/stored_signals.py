@@ -1,19 +1,23 @@
 """What the shadow models of CIFAR say, small enough to travel with the book.
 
-Written by scripts/signals.py, one file a block of 16 models, and read here.
+Written by scripts/signals.py and read here: one file a block of 16 models, and until a block is
+done one file a model, its part.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from mia_lib import checks
+from mia_lib import checks, disk
 from mia_lib.data.files import DataError
+from mia_lib.masks import half_masks
 
 NAMES = ("cifar10", "cifar100")
 BLOCK = 16  # models a file; `half_masks` is drawn for each block
+FREE = ("device", "dtype")  # of a recipe: where it runs, and in which precision
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks" / "signals"
 
 
@@ -27,9 +31,11 @@ class Signals:
     phi : (S, n) float16 array
         Logit-scaled confidence of model s on image i, log p_y - log(1 - p_y), for the image as it
         is.
+    phi_mirror : (S, n) float16 array
+        The same of the image's mirror image.
     member : (S, n) bool array
-        True where image i trained model s; every image is in exactly half of the models of every
-        block of 16.
+        True where image i trained model s. Every image is in exactly half of the models of every
+        whole block of 16, and in 0 to 8 models of a block that is not done.
     labels : (n,) int64 array
     train_accuracy, test_accuracy : (S,) float64 array
         On the model's own members and on the official test images, as fractions.
@@ -42,11 +48,13 @@ class Signals:
     logits : (T, m, K) float16 array
         Logits of the first T <= S models on those images.
     provenance : list of S dict
-        Commit, recipe, processor, versions, seconds and date of each model.
+        Commit, recipe, processor, versions, seconds and date of each model, and the ``file`` that
+        it was read from: ``cifar10-00.npz`` for a whole block, ``parts/cifar10-00-03.npz`` for a
+        model of a block that is not done.
 
     Notes
     -----
-    Made by `signals`, meant for book/lira.ipynb.
+    Made by `signals`. Taught in book/signals_benchmark.ipynb.
 
     Examples
     --------
@@ -56,6 +64,7 @@ class Signals:
 
     name: str
     phi: np.ndarray
+    phi_mirror: np.ndarray
     member: np.ndarray
     labels: np.ndarray
     train_accuracy: np.ndarray
@@ -74,7 +83,7 @@ def signals(name, n_models=None, folder=None):
     ----------
     name : {"cifar10", "cifar100"}
     n_models : int, optional
-        S, a multiple of 16: the first so many. None: all that are stored.
+        S, the first so many. None: all that are stored.
     folder : path-like, optional
         Where the files are. None: notebooks/signals of the clone that the library is installed
         from.
@@ -86,15 +95,16 @@ def signals(name, n_models=None, folder=None):
     Raises
     ------
     ValueError
-        For an unknown name, a number of models that is no multiple of 16 or more than are stored,
-        a file that is cut short or holds other masks.
+        For an unknown name, more models than are stored, a gap in the numbering of the files, a
+        file that is cut short or holds other masks, a model of another recipe or other images.
     DataError
         If the files are not here: the line says where to get them.
 
     Notes
     -----
-    Meant for book/lira.ipynb and its neighbours once the models are trained; until then it
-    raises DataError.
+    Blocks that are done come first, then the parts of the block that is not. Masks of parts are
+    drawn again from the seed that a part names, and compared with the hash that was written when
+    the model was trained. Taught in book/signals_benchmark.ipynb.
 
     Examples
     --------
@@ -105,25 +115,31 @@ def signals(name, n_models=None, folder=None):
     """
     checks.choice("name", name, NAMES)
     folder = FOLDER if folder is None else Path(folder)
-    about, files = folder / f"{name}.npz", sorted(folder.glob(f"{name}-[0-9][0-9].npz"))
+    about, files = folder / f"{name}.npz", _files(folder, name)
     if not about.exists() or not files:
         raise DataError(
             f"{folder} holds no signals of {name}: they come with a clone of the repository, in "
             f"notebooks/signals, or from scripts/signals.py {name}, which trains the models"
         )
-    stored = BLOCK * len(files)
-    wanted = (
-        stored if n_models is None else checks.integer("n_models", n_models, BLOCK, high=stored)
-    )
-    if wanted % BLOCK:
-        checks.fail("n_models", str(n_models), f"a multiple of {BLOCK}, whole blocks of models")
-    known = _read(about)
-    blocks = [_block(file, len(known["labels"])) for file in files[: wanted // BLOCK]]
+    stored = sum(size for _, size in files)
+    wanted = stored if n_models is None else checks.integer("n_models", n_models, 1, high=stored)
+    known, blocks, left = _read(about, _ABOUT), [], wanted
+    for file, size in files:
+        if left > 0:
+            block = (_part if file.parent.name == "parts" else _block)(file, len(known["labels"]))
+            blocks.append({key: array[:left] for key, array in block.items()})
+            left -= size
     joined = {key: np.concatenate([block[key] for block in blocks]) for key in _EACH}
-    logits = [block["logits"] for block in blocks if "logits" in block]
+    provenance = [
+        json.loads(text) | {"file": file.relative_to(folder).as_posix()}
+        for block, (file, _) in zip(blocks, files)
+        for text in block["provenance"]
+    ]
+    _same(folder, provenance)
     return Signals(
         name,
         joined["phi"],
+        joined["phi_mirror"],
         joined["member"],
         known["labels"].astype(np.int64),
         joined["train_accuracy"],
@@ -131,36 +147,99 @@ def signals(name, n_models=None, folder=None):
         known["approximate"],
         known["duplicate_of"].astype(np.int64),
         known["rows"].astype(np.int64),
-        np.concatenate(logits),
-        [json.loads(text) for text in joined["provenance"]],
+        np.concatenate([block["logits"] for block in blocks if "logits" in block]),
+        provenance,
     )
 
 
-_EACH = ("phi", "member", "train_accuracy", "test_accuracy", "provenance")
+_ABOUT = ("labels", "approximate", "duplicate_of", "rows")
+_EACH = ("phi", "phi_mirror", "member", "train_accuracy", "test_accuracy", "provenance")
 
 
-def _read(file):
-    """All arrays of one file; one line where it is damaged."""
+def _files(folder, name):
+    """The files in the order of their models, each with how many it holds: whole blocks, then the
+    parts of the block that is not done.
+    """
+    whole = sorted(folder.glob(f"{name}-[0-9][0-9].npz"))
+    found = [(file, int(file.stem[-2:])) for file in whole]
+    # parts of blocks that are done say nothing new
+    parts = {
+        (int(block), int(model)): file
+        for file in folder.glob(f"parts/{name}-[0-9][0-9]-[0-9][0-9].npz")
+        for block, model in [re.findall(r"-(\d\d)", file.stem)[-2:]]
+        if folder / f"{name}-{block}.npz" not in whole
+    }
+    found += [(parts[place], place[0] * BLOCK + place[1]) for place in sorted(parts)]
+    for place, (file, number) in enumerate(found):
+        expected = place if place < len(whole) else len(whole) * BLOCK + place - len(whole)
+        if number != expected:
+            checks.fail(
+                "signals",
+                f"{file.name} without the one before it",
+                "blocks, and parts of the block that is not done, numbered from 00 without a gap",
+            )
+    return [(file, BLOCK if place < len(whole) else 1) for place, (file, _) in enumerate(found)]
+
+
+def _read(file, names):
+    """All arrays of one file; one line where it is damaged or lacks one of these."""
     try:
         with np.load(file, allow_pickle=False) as arrays:
-            return dict(arrays)
+            found = dict(arrays)
     except Exception as error:  # zipfile, zlib, numpy and the system each have their own
         checks.fail(
             "signals", f"{file}, which is damaged ({type(error).__name__})", "the file of the clone"
         )
-
-
-def _block(file, n):
-    """One block, checked: 16 models, n images, each of them in exactly half of the models."""
-    block = _read(file)
-    missing = [key for key in _EACH if key not in block]
+    missing = [key for key in names if key not in found]
     if missing:
         checks.fail(
             "signals", f"{file} without {', '.join(missing)}", "a file of scripts/signals.py"
         )
+    return found
+
+
+def _block(file, n):
+    """One block, checked: 16 models, n images, each of them in exactly half of the models."""
+    block = _read(file, _EACH)
     member = np.unpackbits(block["member"], axis=1, count=n).astype(bool)
     if block["phi"].shape != (BLOCK, n) or member.shape != (BLOCK, n):
         checks.fail("signals", f"{file} of shape {block['phi'].shape}", f"({BLOCK}, {n})")
     if (member.sum(0) != BLOCK // 2).any():
         checks.fail("signals", f"{file} with other masks", "every image in half of the models")
     return block | {"member": member}
+
+
+def _part(file, n):
+    """One model as a block of one, checked: its mask is the one that it was trained with."""
+    part = _read(file, ("phi", "phi_test", "logits", *_EACH[3:]))
+    if part["phi"].shape != (2, n):
+        checks.fail("signals", f"{file} of shape {part['phi'].shape}", f"(2, {n})")
+    block, model = map(int, re.findall(r"-(\d\d)", file.stem)[-2:])
+    manifest = json.loads(str(part["provenance"]))["manifest"]
+    seed = manifest["seed"] - BLOCK * block - model
+    member = half_masks(BLOCK, n, np.random.default_rng([seed, block]))[model]
+    trained = np.concatenate([member, np.zeros(part["phi_test"].shape[1], bool)])
+    if disk.hash_array(trained[None]) != manifest["masks"]:
+        checks.fail("signals", f"{file} with other masks", "those that its seed draws")
+    found = {"phi": part["phi"][0], "phi_mirror": part["phi"][1], "member": member}
+    found |= {key: part[key] for key in ("logits", *_EACH[3:])}
+    return {key: np.asarray(array)[None] for key, array in found.items()}
+
+
+def _same(folder, provenance):
+    """Raise unless all models come from one recipe and the same images."""
+
+    def identity(manifest):
+        fit = {key: value for key, value in manifest["fit"].items() if key not in FREE}
+        return [manifest["x"], manifest["y"], fit]
+
+    first = identity(provenance[0]["manifest"])
+    for other in provenance[1:]:
+        pairs = zip(("images", "labels", "recipe"), first, identity(other["manifest"]))
+        for what, expected, found in pairs:
+            if found != expected:
+                checks.fail(
+                    "signals",
+                    f"{folder / other['file']} of other {what} than {provenance[0]['file']}",
+                    "models of one run",
+                )

@@ -13,6 +13,7 @@ from mia_lib.two_sample.class_aware import (
 from mia_lib.two_sample.class_means import class_mean_test
 from mia_lib.two_sample.e_values import e_process
 from mia_lib.two_sample.feature_tests import characteristic_function_test, mean_embedding_test
+from mia_lib.two_sample.fitted import Fitted, fit_bandwidth, fit_classifier, fit_deep_features
 from mia_lib.two_sample.halves import on_halves
 from mia_lib.two_sample.hr_mmd import HrMmd, repeat_test
 from mia_lib.two_sample.kernel_tests import (
@@ -29,11 +30,20 @@ from mia_lib.two_sample.representations import layer_outputs, representations
 from mia_lib.two_sample.score_tests import classifier_test, mean_test, t_test
 from mia_lib.two_sample.sensitivity import sensitivity_odds, sensitivity_p_value
 from mia_lib.two_sample.sets import set_threshold
+from mia_lib.two_sample.shares import (
+    member_share,
+    share_by_rejections,
+    share_by_subsets,
+    share_lower_limit,
+)
+from mia_lib.two_sample.two_steps import TwoSteps, two_step_test
 
 __all__ = [
     "DeepFeatures",
+    "Fitted",
     "HrMmd",
     "TestResult",
+    "TwoSteps",
     "aggregate",
     "canary_power",
     "canary_test",
@@ -44,6 +54,9 @@ __all__ = [
     "deep_feature_test",
     "deep_kernel",
     "e_process",
+    "fit_bandwidth",
+    "fit_classifier",
+    "fit_deep_features",
     "fitted_kernel",
     "gaussian_kernel",
     "layer_outputs",
@@ -52,6 +65,7 @@ __all__ = [
     "median_bandwidth",
     "median_kernel",
     "median_kernel_test",
+    "member_share",
     "mmd2",
     "mmd2_variance",
     "on_halves",
@@ -64,7 +78,11 @@ __all__ = [
     "sensitivity_odds",
     "sensitivity_p_value",
     "set_threshold",
+    "share_by_rejections",
+    "share_by_subsets",
+    "share_lower_limit",
     "t_test",
+    "two_step_test",
     "within_class_test",
     "within_class_variance",
 ]

@@ -42,6 +42,22 @@ def test_the_first_page(leaking):
     assert re.search(r"of 1,000 members LOSS finds about \d+ \(\d+ to \d+\)", text)
 
 
+def test_persons_are_told_whose_rate_it_is(leaking):
+    """Beside the sentences on persons, and nowhere else: a report without them says nothing."""
+    text = leaking.to_markdown()
+    said = text.index("no person's own")
+    assert text.index("false accusation") < said < text.index("How likely an accused person")
+    apart = audit.run(observed(assignment="given", features=features_that_differ()))
+    assert apart.verdict == "groups differ" and "no person's own" not in apart.to_markdown()
+
+
+def features_that_differ():
+    """What a blind classifier separates: the record's own group, nearly."""
+    rng = np.random.default_rng(0)
+    member = rng.random(200) < 0.5  # that of `observed`
+    return (member + 0.1 * rng.normal(size=200))[:, None]
+
+
 def test_the_json_has_a_schema_and_the_whole_content(leaking):
     content = json.loads(leaking.to_json())
     assert content["schema"] == report.SCHEMA == 3

@@ -270,10 +270,17 @@ def test_the_page_of_records_is_executed_again_when_an_experiment_changes(tmp_pa
     assert reworded == second
 
 
-def test_pictures_of_records_are_described(monkeypatch):
+@pytest.mark.parametrize(
+    "call",
+    [
+        'results.picture("lira", what=r"^comparison: balanced");',
+        'SHOWN = "^comparison: balanced"\nresults.picture("lira", what=SHOWN);',
+    ],
+)
+def test_pictures_of_records_are_described(monkeypatch, call):
     monkeypatch.setattr(sys, "path", [str(ROOT / "scripts"), *sys.path])
     book = importlib.import_module("book")
-    text = 'from mia_lib import results\n\nresults.picture("lira", what=r"^comparison: balanced");'
+    text = f"from mia_lib import results\n\n{call}"
     notebook = new_notebook(cells=[new_code_cell(text), new_code_cell("1 + 1")])
     notebook.cells[0].metadata["mystnb"] = {"figure": {"name": "fig"}, "image": {"alt": "old"}}
     picture, other = book.described(notebook).cells

@@ -1,8 +1,14 @@
-"""Who is in which shadow model's training set."""
+"""Who is in which shadow model's training set.
+
+Below `data`, whose stored signals draw the masks of their models again, and below `shadow`, which
+trains with them and offers both functions.
+"""
 
 import numpy as np
 
 from mia_lib import checks
+
+__all__ = []  # `shadow` is where they are asked for
 
 
 def half_masks(n_models, n_examples, rng=None):
