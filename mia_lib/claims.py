@@ -270,12 +270,17 @@ def _asked(claim, records):
 
 
 def _row(names, rows):
-    """The first row of one of the names, with a value, as an Estimate."""
-    by_name = {row["what"]: row for row in rows if row["value"] is not None}
-    for name in [names] if isinstance(names, str) else names:
+    """The first row of one of the names, with a value, as an Estimate; NaN where there is none but
+    one that says "not resolved", which leaves the claim undecided and not unasked; else None.
+    """
+    names = [names] if isinstance(names, str) else names
+    there = {row["what"]: row for row in rows if row["what"] in names}
+    by_name = {name: row for name, row in there.items() if row["value"] is not None}
+    for name in names:
         if name in by_name:
             return Estimate(*(by_name[name][key] for key in ("value", "low", "high")))
-    return None
+    unresolved = any("not resolved" in (row.get("note") or "") for row in there.values())
+    return Estimate(np.nan, np.nan, np.nan) if unresolved else None
 
 
 def _over(above, below):

@@ -198,3 +198,13 @@ def test_ids_are_single_and_files_exist(tmp_path):
         claims.load(written(tmp_path / "claims.yaml", ENTRY, ENTRY))
     with pytest.raises(ValueError, match="path: given"):
         claims.load(tmp_path / "none.yaml")
+
+
+def test_a_rate_that_is_not_resolved_leaves_the_claim_undecided_and_not_unasked():
+    """A data set whose record has the row must not drop out of the verdicts."""
+    found = record([("a", None, None, None)])
+    assert claims.measured(claim(), found) is None  # not measured
+    found["rows"][0]["note"] = "n: examples; not resolved"
+    assert np.isnan(claims.measured(claim(), found).value)
+    line = claims.evaluate([claim()], [found]).iloc[0]
+    assert (line["data"], line["verdict"]) == ("digits", "undecided")
