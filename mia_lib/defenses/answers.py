@@ -290,7 +290,7 @@ def guarded_answers(logits, member, known, asked, *, budget=1.0, epochs=30, n_st
     Notes
     -----
     Song and Mittal 2021, section 3.2.2: the attacker knows the defence and its parameters, not the
-    defender's records. Taught in book/defenses.ipynb.
+    defender's records. Taught in book/worst_off.ipynb.
 
     Examples
     --------

@@ -79,7 +79,7 @@ def mislabel(labels, rows, n_classes, *, rng=None):
 
     Notes
     -----
-    Taught in book/defenses.ipynb.
+    Taught in book/worst_off.ipynb.
 
     Examples
     --------

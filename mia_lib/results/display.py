@@ -107,7 +107,7 @@ def matching(records, pattern):
 
     Notes
     -----
-    Taught in book/generative.ipynb.
+    Taught in book/mace_replicated.ipynb.
 
     Examples
     --------

@@ -247,7 +247,7 @@ def epoch_logits(fit, x, y, members, rngs, epochs):
     Notes
     -----
     Song and Mittal 2021, section 3.2.1 and Figure 2. Networks train one after the other. Taught in
-    book/defenses.ipynb.
+    book/worst_off.ipynb.
 
     Examples
     --------
