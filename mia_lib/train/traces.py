@@ -12,7 +12,6 @@ from mia_lib.train import batches, looped
 from mia_lib.train.recipe import Classifier
 
 
-@reseed.fit
 def epoch_losses(fit, x, y, members, rngs):
     """Loss of every record after every whole epoch of one training run: its loss trace.
 
@@ -47,6 +46,10 @@ def epoch_losses(fit, x, y, members, rngs):
     >>> epoch_losses(recipe, x, y, np.ones((1, 12), bool), [np.random.default_rng(0)]).shape
     (3, 1, 12)
     """
+    return reseed.fit(_epoch_losses)(fit, x, y, members, rngs)
+
+
+def _epoch_losses(fit, x, y, members, rngs):
     if not isinstance(fit, Classifier):
         checks.fail("fit", type(fit).__name__, "a train.Classifier")
     n_epochs = int(fit.epochs if fit.stop is None else fit.stop)
