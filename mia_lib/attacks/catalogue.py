@@ -71,9 +71,9 @@ CATALOGUE = (
         year=2021,
         equation="share of noisy copies with a larger loss; Carlini et al. 2022, section V-C",
         needs=("queries", "label"),
-        # noise in standard deviations of the data; the paper's number of copies. A plain share has
-        # too few levels for a low false-positive rate.
-        signal=functools.partial(forms.merlin, noise=0.3, copies=100, continuous=True),
+        # noise in standard deviations of the data, chosen in notebooks/attack_settings.ipynb; the
+        # paper's number of copies. A plain share has too few levels for a low false-positive rate.
+        signal=functools.partial(forms.merlin, noise=1.0, copies=100, continuous=True),
         chapter="notebooks/lira.ipynb",
         **_ALONE,
     ),
@@ -234,8 +234,9 @@ CATALOGUE = (
         equation="as online, the mean being ((1 + a) p_out + 1 - a) / 2",
         needs=_ON_RECORD,
         signal=thresholds.loss,
-        # slope: a, how much more a record is believed on average than by OUT models
-        options={"gamma": rmia.GAMMA, "slope": 0.3},
+        # slope: a, how much more a record is believed on average than by OUT models, chosen in
+        # notebooks/attack_settings.ipynb
+        options={"gamma": rmia.GAMMA, "slope": 0.0},
         chapter="book/lira.ipynb",
         **_RMIA,
     ),
@@ -412,7 +413,7 @@ def named(name):
     Examples
     --------
     >>> named("RMIA, offline").options["slope"]
-    0.3
+    0.0
     """
     found = {attack.name: attack for attack in CATALOGUE}
     if name not in found:

@@ -114,9 +114,12 @@ class Roc:
         Parameters
         ----------
         delta : float
-            Nominal probability that the interval misses the truth.
-        groups, rng
+            Nominal probability that the interval misses the truth, of infinitely many such examples
+            and models.
+        groups
             As in `tpr_at`; so are the errors.
+        rng
+            Not used any more, since nothing is drawn.
 
         Returns
         -------
@@ -129,10 +132,12 @@ class Roc:
         the logit of the AUC, with Satterthwaite's degrees of freedom. In simulations it covers 94
         to 97 % (nominal 95 %) for 30 and more of each group, and less than 90 % for 20 members with
         an AUC above 0.95. Where every pair, or no pair, is in order the variance is 0, and the
-        limit comes from min(members, non-members) disjoint pairs, which are independent trials.
-        Scores that are all equal have an AUC of 1/2 for certain. Otherwise a percentile bootstrap
-        of 1,000 resamples draws whole groups, scores fixed: the textbook standard error takes the
-        entries of one example for independent and is too small.
+        limit comes from the largest number of disjoint pairs, which are independent trials. Scores
+        that are all equal have an AUC of 1/2 for certain. Pooled, the textbook standard error takes
+        the entries of one example for independent and is too small. There DeLong's placements are
+        summed over examples (Obuchowski 1997) and over models, as in `metrics.pooled.spread`. In
+        simulations this covers 94 to 98 % for 4 to 64 models whose scores are shifted by up to half
+        of the noise, and 90 % for 16 that are shifted by all of it or where the AUC is above 0.999.
 
         Examples
         --------
@@ -141,10 +146,12 @@ class Roc:
         0.889 [0.088, 0.998]
         """
         delta = checks.delta(delta)
+        if rng is not None:
+            checks.generator(rng)
         groups, n_groups = ranking.groups_of(self, groups)
         if n_groups == groups.size:
             return one_target.auc_interval(self, delta)
-        return many_targets.auc_interval(self, delta, groups, n_groups, rng)
+        return many_targets.auc_interval(self, delta, groups, n_groups)
 
     def resolvable(self, fpr, delta=0.05, groups=None):
         """Whether the data suffice for an interval of ROC(fpr) that covers.

@@ -6,9 +6,9 @@ a curve. `groups` is the group of each flattened entry, as `ranking.groups_of` g
 
 import numpy as np
 
-from mia_lib import intervals
+from mia_lib import checks, intervals
 from mia_lib.intervals import Estimate
-from mia_lib.metrics import pooled, ranking
+from mia_lib.metrics import one_target, pooled, ranking
 
 BLOCK = 1 << 20  # weights and false positives that the bootstrap holds at a time
 STEP = 1.2  # between the rates at which it is asked whether the models are enough
@@ -54,25 +54,33 @@ def weighted_tpr(curve, fpr, groups, n_groups):
     return statistic
 
 
-def auc_interval(curve, delta, groups, n_groups, rng):
-    """The AUC from a bootstrap of groups."""
-    above, not_below = ranking.members_above(curve), ranking.members_above(curve, ties=True)
-    member_group = groups[curve.member_entries]
-    nonmember_group = groups[curve.nonmember_entries]
+def auc_interval(curve, delta, groups, n_groups):
+    """DeLong's placements, summed over examples and over models, and a t interval for the logit of
+    the AUC; from disjoint pairs of examples where every pair, or none, is in order.
+    """
+    if n_groups < 2:
+        checks.fail("groups", "a single group", "at least two")
+    if curve.auc in (0, 1):
+        return one_target.certain_auc(curve.auc, _disjoint_pairs(curve, groups), delta)
+    n_models = ranking.n_models(curve)
+    spread = pooled.spread(_moves_auc(curve, groups), groups, n_groups, n_models)
+    parts = spread.examples * n_groups / (n_groups - 1), spread.models_high
+    return one_target.logit_interval(curve.auc, parts, (n_groups - 1, n_models - 1), delta)
 
-    def statistic(weights):
-        pairs = np.empty(len(weights))
-        for b, w in enumerate(weights.astype(np.float64)):
-            called = np.concatenate([[0.0], np.cumsum(w.take(member_group))])
-            below = w.take(nonmember_group)
-            half = below @ called.take(above) + below @ called.take(not_below)
-            count = 2 * called[-1] * below.sum()
-            pairs[b] = half / count if count else np.nan
-        return pairs
 
-    return intervals.bootstrap(
-        statistic, n_groups, delta, n_resamples=intervals.N_RESAMPLES, rng=rng
-    )
+def _disjoint_pairs(curve, groups):
+    """The most pairs of a member and a non-member that no example is in twice."""
+    sides = [set(groups[entries]) for entries in (curve.member_entries, curve.nonmember_entries)]
+    return min(len(sides[0]), len(sides[1]), len(sides[0] | sides[1]) // 2)
+
+
+def _moves_auc(curve, groups):
+    """How much each flattened entry moves the AUC, to first order."""
+    of_members, of_nonmembers = ranking.placements(curve)
+    found = np.empty(groups.size)
+    found[curve.member_entries] = (of_members - curve.auc) / curve.n_members
+    found[curve.nonmember_entries] = (of_nonmembers - curve.auc) / curve.n_nonmembers
+    return found
 
 
 def independent(curve, fpr, groups):

@@ -4,7 +4,7 @@ They hold for any distribution of the scores (the TPR), or for many records (the
 """
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from mia_lib import intervals
 from mia_lib.intervals import Estimate
@@ -43,24 +43,32 @@ def auc_interval(curve, delta):
     """
     n1, n0, auc = curve.n_members, curve.n_nonmembers, curve.auc
     if auc in (0, 1):
-        limit = float(intervals.clopper_pearson_lower(min(n1, n0), min(n1, n0), delta / 2))
-        return Estimate(1.0, limit, 1.0) if auc == 1 else Estimate(0.0, 0.0, 1 - limit)
-    # Of each record: the share of the other side that it stands right to, ties counted half.
-    of_nonmembers = ranking.members_above(curve) + ranking.members_above(curve, ties=True)
-    ascending = curve.nonmember_scores[::-1]
-    of_members = sum(
-        np.searchsorted(ascending, curve.member_scores, side) for side in ("left", "right")
-    )
-    shares = of_nonmembers / (2 * n1), of_members / (2 * n0)
+        return certain_auc(auc, min(n1, n0), delta)
     # One value has no variance to estimate: auc (1 - auc) is the largest that values in [0, 1] can
     # have.
-    largest = auc * (1 - auc)
-    parts = [part.var(ddof=1) / part.size if part.size > 1 else largest for part in shares]
+    parts = [
+        part.var(ddof=1) / part.size if part.size > 1 else auc * (1 - auc)
+        for part in ranking.placements(curve)
+    ]
+    return logit_interval(auc, parts, (n1 - 1, n0 - 1), delta)
+
+
+def certain_auc(auc, n_pairs, delta):
+    """The interval where every pair is in order (auc 1) or none is (auc 0), from how many pairs
+    have nothing in common and are thus independent trials.
+    """
+    limit = float(intervals.clopper_pearson_lower(n_pairs, n_pairs, delta / 2))
+    return Estimate(1.0, limit, 1.0) if auc == 1 else Estimate(0.0, 0.0, 1 - limit)
+
+
+def logit_interval(auc, parts, freedoms, delta):
+    """A t interval on the scale of the logit, from the parts of the AUC's variance and the degrees
+    of freedom of each, which Satterthwaite's formula joins; those of none count as one.
+    """
     variance = sum(parts)
     if variance == 0:
         return Estimate(auc, auc, auc)
-    freedom = variance**2 / sum(v**2 / max(n - 1, 1) for v, n in zip(parts, (n0, n1)))
-    half = stats.t.isf(delta / 2, freedom) * np.sqrt(variance) / largest
-    logit = np.log(auc / (1 - auc))
-    low, high = 1 / (1 + np.exp(-(logit + half * np.array([-1, 1]))))
+    freedom = variance**2 / sum(v**2 / max(n, 1) for v, n in zip(parts, freedoms))
+    half = stats.t.isf(delta / 2, freedom) * np.sqrt(variance) / (auc * (1 - auc))
+    low, high = special.expit(special.logit(auc) + half * np.array([-1, 1]))
     return Estimate(auc, float(low), float(high))

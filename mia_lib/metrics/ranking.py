@@ -35,6 +35,18 @@ def members_above(curve, ties=False):
     return curve.n_members - np.searchsorted(ascending, curve.nonmember_scores, side=side)
 
 
+def placements(curve):
+    """Of each member, then of each non-member, in descending order: the share of the other side
+    that it stands right to, ties counted half. Both have the AUC as their mean.
+    """
+    of_nonmembers = members_above(curve) + members_above(curve, ties=True)
+    ascending = curve.nonmember_scores[::-1]
+    of_members = sum(
+        np.searchsorted(ascending, curve.member_scores, side) for side in ("left", "right")
+    )
+    return of_members / (2 * curve.n_nonmembers), of_nonmembers / (2 * curve.n_members)
+
+
 def above(curve, place):
     """How many members score higher than the non-members at these places of the ranking."""
     ascending = curve.member_scores[::-1]

@@ -14,10 +14,10 @@ from mia_lib.two_sample.class_means import class_mean_test
 from mia_lib.two_sample.e_values import e_process
 from mia_lib.two_sample.feature_tests import characteristic_function_test, mean_embedding_test
 from mia_lib.two_sample.fitted import Fitted, fit_bandwidth, fit_classifier, fit_deep_features
+from mia_lib.two_sample.fitting import DeepFeatures
 from mia_lib.two_sample.halves import on_halves
 from mia_lib.two_sample.hr_mmd import HrMmd, repeat_test
 from mia_lib.two_sample.kernel_tests import (
-    DeepFeatures,
     deep_feature_test,
     median_kernel_test,
     optimized_kernel_test,

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mia_lib import checks, extras
 from mia_lib.two_sample import fitting, kernels
-from mia_lib.two_sample.kernel_tests import DeepFeatures
+from mia_lib.two_sample.fitting import DeepFeatures
 from mia_lib.two_sample.permutation import permutation_test
 from mia_lib.two_sample.score_tests import mean_test
 
@@ -68,7 +68,7 @@ def fit_bandwidth(x_train, y_train, *, scales=SCALES, n_steps=100, learning_rate
     Raises
     ------
     ValueError
-        As for `optimized_kernel_test`; no start.
+        Training sets of different size, records that are all the same; no start.
 
     Notes
     -----
@@ -134,7 +134,8 @@ def fit_deep_features(x_train, y_train, *, recipe=RECIPE, scales=SCALES, batch=N
     Raises
     ------
     ValueError
-        As for `deep_feature_test`; no start, a batch out of range.
+        Training sets of different size, records that are all the same; no start, a batch out of
+        range.
 
     Notes
     -----

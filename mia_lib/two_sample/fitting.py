@@ -3,10 +3,49 @@
 Taught in book/two_sample.ipynb.
 """
 
+from dataclasses import dataclass
+
 from mia_lib import checks, extras
 from mia_lib.two_sample import kernels, mmd
 
 torch = extras.module("torch")
+
+
+@dataclass(frozen=True)
+class DeepFeatures:
+    """How the network of `deep_feature_test` is made and fitted.
+
+    Parameters
+    ----------
+    hidden : int
+        Width of the three hidden layers (softplus).
+    n_features : int
+        Outputs of the network, which the first kernel works on.
+    n_steps : int
+        Of Adam on the network, epsilon and both bandwidths.
+    learning_rate : float
+        Of Adam, above 0.
+
+    Raises
+    ------
+    ValueError
+        For a choice out of range.
+
+    Notes
+    -----
+    Run in notebooks/two_sample_levels.ipynb.
+    """
+
+    hidden: int = 50
+    n_features: int = 20
+    n_steps: int = 200
+    learning_rate: float = 0.005
+
+    def __post_init__(self):
+        checks.integer("hidden", self.hidden, 1)
+        checks.integer("n_features", self.n_features, 1)
+        checks.integer("n_steps", self.n_steps, 0)
+        checks.number("learning_rate", self.learning_rate, 0, open_low=True)
 
 
 def criterion(k_xx, k_yy, k_xy, regularization=mmd.REGULARIZATION):

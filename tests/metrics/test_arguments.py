@@ -51,7 +51,7 @@ CASES = [
         )
     ),
     *refusals.of(MANY.tpr_at, {"fpr": 0.5}, {"rng": 1}),
-    *refusals.of(MANY.auc_interval, {"delta": 0.5}, {"rng": 1}),
+    *refusals.of(MANY.auc_interval, {"delta": 0.5}, {"rng": 1}, {"groups": [0] * MANY.shape[1]}),
     *refusals.of(
         metrics.n_nonmembers_needed,
         {"fpr": 0.5, "delta": 0.5, "purpose": "interval"},

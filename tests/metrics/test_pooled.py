@@ -329,15 +329,28 @@ def test_carried_by_counts_examples_and_models():
         np.testing.assert_allclose(curve.carried_by(fpr), want, rtol=1e-9)
 
 
-def test_a_pooled_area_is_the_bootstraps_at_the_level_that_was_asked_for():
-    """Weighted pair counts of resampled examples, by loops, from the same generator."""
+def test_a_pooled_area_has_the_variance_of_examples_and_of_models():
+    """Every pair of a member and a non-member, by loops; what each entry adds is summed over its
+    example and over its model."""
     scores, member = made(4, 12, 6)
-    rng, areas = np.random.default_rng(1), []
-    for columns in rng.integers(12, size=(1000, 12)):
-        drawn, inside = scores[:, columns], member[:, columns]
-        won = drawn[inside][:, None] - drawn[~inside]
-        areas.append(((won > 0) + (won == 0) / 2).mean())
+    places = [(s, i) for s in range(4) for i in range(12)]
+    inside, outside = ([p for p in places if member[p] == side] for side in (True, False))
+    won = {
+        (a, b): (scores[a] > scores[b]) + (scores[a] == scores[b]) / 2
+        for a in inside
+        for b in outside
+    }
+    area = sum(won.values()) / len(won)
+    moves = {a: sum(won[a, b] - area for b in outside) / len(won) for a in inside}
+    moves |= {b: sum(won[a, b] - area for a in inside) / len(won) for b in outside}
+    examples = sum(sum(moves[s, i] for s in range(4)) ** 2 for i in range(12))
+    models = sum(sum(moves[s, i] for i in range(12)) ** 2 for s in range(4))
+    added = models * (1 + (2 / 3) ** 0.5) - sum(m**2 for m in moves.values())
+    parts = examples * 12 / 11, max(0.0, added)
+    assert parts[1] > 0 or models < sum(m**2 for m in moves.values())
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 11 + parts[1] ** 2 / 3)
+    logit, error = np.log(area / (1 - area)), sum(parts) ** 0.5 / (area * (1 - area))
     for delta in (0.05, 0.4):
-        found = roc(scores, member).auc_interval(delta, rng=np.random.default_rng(1))
-        want = np.quantile(areas, [delta / 2, 1 - delta / 2])
-        np.testing.assert_allclose(found[1:], want, rtol=1e-9)
+        reach = stats.t.ppf(1 - delta / 2, freedom) * error
+        want = [area, *(1 / (1 + np.exp(-logit + side * reach)) for side in (1, -1))]
+        np.testing.assert_allclose(roc(scores, member).auc_interval(delta), want, rtol=1e-9)

@@ -378,8 +378,6 @@ def test_weighted_statistics_by_copying_examples(monkeypatch):
     for fpr in (0.0, 0.02, 0.1, 0.5, 1.0):
         want = [largest_tpr(by_hand(*copy)[0], fpr) for copy in copies[:10]]
         np.testing.assert_allclose(curve.weighted_tpr(fpr)(weights[:10]), want, rtol=1e-12)
-    want = [roc_auc_score(m.ravel(), s.ravel()) for s, m in copies]
-    np.testing.assert_allclose(curve.auc_interval(), want, rtol=1e-12)
 
 
 def test_a_short_prefix_is_extended():
@@ -400,7 +398,10 @@ def test_resamples_without_members_are_left_out():
     scores = np.array([[3.0, 2.0, 1.0], [2.5, 1.5, 0.5]])
     member = np.array([[True, False, False], [True, False, False]])
     assert roc(scores, member).tpr_at(0.0, rng=np.random.default_rng(0)) == (1, 0, 1)
-    assert roc(scores, member).auc_interval() == (1, 1, 1)
+    # Both members are one example's, so that there is one pair of examples.
+    assert roc(scores, member).auc_interval() == (1, pytest.approx(0.025), 1)
+    with pytest.raises(ValueError, match="^groups: given a single group, expected"):
+        roc(scores, member).auc_interval(groups=[0, 0, 0])
 
 
 def test_groups():
@@ -429,8 +430,20 @@ def test_groups():
 def test_same_generator_same_interval():
     scores, member = pooled(np.random.default_rng(0), 6, 50, 0.2)
     curve = roc(scores, member)
-    one, two = (curve.auc_interval(rng=np.random.default_rng(1)) for _ in range(2))
-    assert one == two != curve.auc_interval(rng=np.random.default_rng(2))
+    one, two = (curve.tpr_at(0.1, rng=np.random.default_rng(1)) for _ in range(2))
+    assert one == two != curve.tpr_at(0.1, rng=np.random.default_rng(2))
+    assert len({curve.auc_interval(rng=np.random.default_rng(seed)) for seed in (1, 2)}) == 1
+
+
+def test_disjoint_pairs_of_examples_where_every_pair_is_in_order():
+    """Three examples that are both, one member only, two non-members only: three pairs at most."""
+    member = np.array([[1, 1, 0, 1, 0, 0], [0, 0, 1, 1, 0, 0]], dtype=bool)
+    scores = member + 0.01 * np.arange(12).reshape(2, 6)
+    assert roc(scores, member).auc_interval().low == pytest.approx(0.025 ** (1 / 3))
+    assert roc(-scores, member).auc_interval().high == pytest.approx(1 - 0.025 ** (1 / 3))
+    alone = np.zeros((2, 6), dtype=bool)
+    alone[:, 0] = True  # a single example has been a member
+    assert roc(alone + scores - member, alone).auc_interval().low == pytest.approx(0.025)
 
 
 def test_distinct_false_positives():
@@ -447,17 +460,34 @@ def test_distinct_false_positives():
 
 
 @pytest.mark.simulation
-def test_pooled_null_auc(monkeypatch):
-    """Scores that carry nothing but the examples' own effects: mean AUC 1/2, and 1/2 is covered."""
-    monkeypatch.setattr(intervals, "N_RESAMPLES", 300)
+@pytest.mark.parametrize(
+    ("n_targets", "n", "difficulty", "shift", "gap"),
+    [
+        (16, 200, 1.0, 0.0, 0.0),
+        (64, 400, 3.0, 0.0, 2.0),
+        (64, 400, 1.0, 0.5, 2.0),
+        (16, 400, 1.0, 0.5, 2.0),
+        (4, 400, 1.0, 0.2, 1.0),
+        (16, 100, 2.0, 0.0, 2.0),
+    ],
+)
+def test_pooled_auc_coverage(n_targets, n, difficulty, shift, gap):
+    """Normal signals with an effect of each example and one of each model, which the area of
+    infinitely many of both knows: Phi(gap / sqrt(2 (1 + difficulty^2 + shift^2)))."""
     rng = np.random.default_rng(13)
-    curves = [roc(*pooled(rng, 16, 200, 0.0)) for _ in range(300)]
-    aucs = np.array([curve.auc for curve in curves])
-    assert abs(aucs.mean() - 0.5) < 4 * aucs.std(ddof=1) / np.sqrt(len(aucs))
-    estimates = [curve.auc_interval(rng=rng) for curve in curves]
-    covered = sum(estimate.low <= 0.5 <= estimate.high for estimate in estimates)
-    print(f"covered {covered / len(curves):.1%}")
-    assert covered >= stats.binom.ppf(0.001, len(curves), 0.94)
+    truth = stats.norm.cdf(gap / np.sqrt(2 * (1 + difficulty**2 + shift**2)))
+    covered, values, n_worlds = 0, [], 400
+    for _ in range(n_worlds):
+        member = rng.random((n_targets, n)) < 0.5
+        scores = rng.normal(size=(n_targets, n)) + difficulty * rng.normal(size=n)
+        scores += shift * rng.normal(size=(n_targets, 1)) + gap * member
+        estimate = roc(scores, member).auc_interval()
+        covered += estimate.low <= truth <= estimate.high
+        values.append(estimate.value)
+    print(f"covered {covered / n_worlds:.1%}")
+    error = np.std(values, ddof=1)
+    assert abs(np.mean(values) - truth) < 4 * error / np.sqrt(n_worlds) + 0.3 * error * (shift > 0)
+    assert stats.binom.ppf(0.001, n_worlds, 0.94) <= covered
 
 
 def test_bootstrap_memory_stays_small():
