@@ -162,6 +162,7 @@ def merge(folder, name, block):
     arrays = {
         "phi": together["phi"][:, 0],
         "phi_mirror": together["phi"][:, 1],
+        "phi_test": together["phi_test"],
         "member": np.packbits(masks(block, N_TRAIN), axis=1),
         "train_accuracy": together["train_accuracy"],
         "test_accuracy": together["test_accuracy"],
