@@ -70,8 +70,8 @@ def power_law(sizes, values, floor, *, delta=0.05):
     k_l^2 s_l^2 / (D_l m_l^2), with s_l of ddof 1; the interval is that of Student's t with the
     degrees of freedom of Welch and Satterthwaite, (sum of v_l)^2 / sum of v_l^2 / (D_l - 1). It
     covers what differs from draw to draw, and it says nothing of whether the law holds between the
-    sizes: where it does not, the slope is that of the line through the true logarithms. Ours; taught
-    in book/more_data.ipynb.
+    sizes: where it does not, the slope is that of the line through the true logarithms. The
+    interval is ours. Taught in book/more_data.ipynb.
 
     Examples
     --------
@@ -121,8 +121,8 @@ def jackknife(statistic, n_groups):
 
     Notes
     -----
-    For what is read off pooled groups, such as a true-positive rate at one threshold for all. Taught
-    in book/more_data.ipynb.
+    For what is read off pooled groups, such as a true-positive rate at one threshold for all.
+    Taught in book/more_data.ipynb.
 
     Examples
     --------
