@@ -9,6 +9,7 @@ Taught in book/lira.ipynb.
 """
 
 from mia_lib.compare.agreement import rank_correlation, top_overlap
+from mia_lib.compare.laws import PowerLaw, jackknife, power_law
 from mia_lib.compare.protocol import (
     RATES,
     accuracy_interval,
@@ -22,11 +23,14 @@ from mia_lib.compare.ratio import tpr_ratio
 from mia_lib.compare.verdicts import verdict
 
 __all__ = [
+    "PowerLaw",
     "RATES",
     "accuracy_interval",
+    "jackknife",
     "name_of",
     "not_resolved",
     "percent",
+    "power_law",
     "rank_correlation",
     "show",
     "table",
