@@ -34,6 +34,7 @@ PARTS = Path(__file__).resolve().parent / "slides"  # the style and the script o
 NOT_CHAPTERS = ("Experiments", "Reference")  # parts of the table of contents
 LONGEST = 620  # characters of text on a slide; what is longer goes on on the next one
 ROLE = re.compile(r"\{([a-z:]+)\}`([^`]*)`")
+SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z*{$`])")
 ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 BOXES = {"definition", "theorem", "lemma", "proposition", "algorithm", "corollary"}
 
@@ -204,7 +205,7 @@ def sentences(text, longest):
 
 def last_sentence(text):
     """The sentence that leads to what follows a paragraph."""
-    return re.split(r"(?<=[.?!])\s+(?=[A-Z*{$`])", " ".join(text.split()))[-1]
+    return SENTENCE.split(" ".join(text.split()))[-1]
 
 
 def _items(text):
@@ -349,12 +350,15 @@ def slides(path):
                     if source.startswith("$$") and section.paragraphs:
                         shown = f"{last_sentence(section.paragraphs[-1])}\n\n{shown}"
                     section.slides.append(Slide("formula", section.heading, shown))
-                elif section.heading == "Summary" and kind == "bullet_list_open":
+                elif section.heading == "Summary":
                     items = [words(item) for item in _items(source)]
+                    if kind == "paragraph_open":
+                        items = [f"- {one}" for one in SENTENCE.split(" ".join(items[0].split()))]
                     section.slides += spread("summary", "Summary", items)
                 else:
                     parts = _items(source) if kind.endswith("list_open") else [source]
                     section.paragraphs += [words(part) for part in parts]
+    made += done[0].slides[1:]
     for section in done[1:]:
         made += together(section.finished())
     return made
