@@ -6,7 +6,7 @@ PYTEST = $(PYTHON) -m pytest -rs --durations=10 $(PYTEST_FLAGS)
 # One thread per process: two torch threads on a busy machine are many times slower than one.
 export OMP_NUM_THREADS = 1
 
-.PHONY: help setup book html execute lab test mutate portable reseed bench costs play data run stale clean
+.PHONY: help setup book html execute lab test mutate portable reseed bench costs play slides handout data run stale clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -66,6 +66,12 @@ costs: setup  ## measure time, memory and disk of chapters and notebooks for the
 
 play: setup  ## make the numbers of the playable pages again (NAMES="game records epsilon how_many", five minutes for all)
 	@$(PYTHON) scripts/play.py $(NAMES)
+
+slides: setup  ## slides of every chapter, offline HTML in _build/slides (NAMES="lira ...", default all)
+	@$(PYTHON) scripts/slides.py $(NAMES)
+
+handout: setup  ## the problem sets as students get them, without solutions, in _build/handout (NAMES="lira ...", default all)
+	@$(PYTHON) scripts/handout.py $(NAMES)
 
 data: setup  ## fetch and verify a data set: make data NAME=mnist; without NAME list them
 	@$(PYTHON) -m mia_lib.data $(or $(NAME),--list)

@@ -41,6 +41,7 @@ AT_ONCE = 2
 CELL_TIMEOUT = 600  # seconds
 RECORDS = Path("book/records.ipynb")  # the page that reads the code of the experiments
 CHECKED = Path("book/how_checked.ipynb")  # the page that counts the tests
+PROBLEMS = Path("book/course/problems")  # solutions, which `execute` stores when they are named
 
 
 def notebooks():
@@ -326,7 +327,8 @@ def build(pages):
 def store(names):
     """Execute notebooks and store their outputs in place."""
     chosen = [Path(name).resolve().relative_to(ROOT) for name in names] or notebooks()
-    unknown = [str(path) for path in chosen if path not in notebooks()]
+    problems = [path.relative_to(ROOT) for path in (ROOT / PROBLEMS).glob("*.ipynb")]
+    unknown = [str(path) for path in chosen if path not in [*notebooks(), *problems]]
     if unknown:
         sys.exit(f"==> not a notebook of the book: {', '.join(unknown)}")
     print(f"==> executing {len(chosen)} notebooks and storing their outputs", flush=True)
@@ -334,7 +336,8 @@ def store(names):
 
     def keep(path, notebook):
         write(ROOT / path, described(notebook))
-        remember(path, notebook, keys[path])
+        if path in keys:  # a problem set is no page
+            remember(path, notebook, keys[path])
 
     kernel_environment()
     asyncio.run(execute_all(chosen, keep))

@@ -66,8 +66,19 @@ def table(book, plan, unit):
     return lines
 
 
+def problems(book, plan):
+    """Lines of a Markdown table of the problem sets, in the order of the course."""
+    lines = ["| chapter | problems | points |", "|---|---|---|"]
+    for name, points in plan["problems"].items():
+        path = book / "course" / "problems" / f"{name}.ipynb"
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        graded = sum(cell["metadata"]["nbgrader"]["grade"] for cell in cells)
+        lines.append(f"| {{doc}}`../{name}` | {graded} | {points} |")
+    return lines
+
+
 class Syllabus(SphinxDirective):
-    """`rule`, `weeks` or `days`."""
+    """`rule`, `weeks`, `days` or `problems`."""
 
     required_arguments = 1
 
@@ -76,12 +87,14 @@ class Syllabus(SphinxDirective):
         source, what = book / "course" / "plan.yaml", self.arguments[0]
         lines = [RULE]
         if what != "rule":
-            plan = yaml.safe_load(source.read_text(encoding="utf-8"))[what]
-            lines = table(book, plan, what.removesuffix("s"))
-            for file in (
-                source,
-                *(page(book, n) for row in plan for n in row["pages"]),
-            ):
+            plan = yaml.safe_load(source.read_text(encoding="utf-8"))
+            if what == "problems":
+                lines = problems(book, plan)
+                read = (book / "course" / "problems").glob("*.ipynb")
+            else:
+                lines = table(book, plan[what], what.removesuffix("s"))
+                read = (page(book, n) for row in plan[what] for n in row["pages"])
+            for file in (source, *read):
                 self.env.note_dependency(str(file))
         node = nodes.container()
         self.state.nested_parse(StringList(lines, source=str(source)), 0, node)
