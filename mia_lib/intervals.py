@@ -112,7 +112,7 @@ def clopper_pearson_lower(successes, trials, delta=0.05):
     Notes
     -----
     Clopper and Pearson 1934: the p at which k or more successes have probability delta.
-    Taught in book/attacking_dp.ipynb.
+    Taught in book/epsilon_from_below.ipynb.
 
     Examples
     --------
@@ -151,7 +151,8 @@ def clopper_pearson_upper(successes, trials, delta=0.05):
     Notes
     -----
     Clopper and Pearson 1934: the p at which k or fewer successes have probability delta. With k = 0
-    and delta = 0.05 it is close to 3 / m, the "rule of three". Taught in book/attacking_dp.ipynb.
+    and delta = 0.05 it is close to 3 / m, the "rule of three". Taught in
+    book/epsilon_from_below.ipynb.
 
     Examples
     --------

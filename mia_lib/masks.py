@@ -74,7 +74,7 @@ def bernoulli_masks(n_models, n_examples, rng=None, *, probability=0.5):
 
     Notes
     -----
-    Taught in book/attacking_dp.ipynb.
+    Taught in book/epsilon_from_below.ipynb.
 
     Examples
     --------

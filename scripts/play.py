@@ -10,14 +10,25 @@ take a second to train, the grid of guarantees about five minutes.
 import functools
 import itertools
 import json
-import re
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from mia_lib import data, disk, intervals, lira, metrics, privacy, results, shadow, signals, train
+from mia_lib import (
+    attacks,
+    data,
+    disk,
+    intervals,
+    lira,
+    metrics,
+    privacy,
+    results,
+    shadow,
+    signals,
+    train,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "book" / "play"
@@ -78,12 +89,6 @@ def bits(masks):
     return ["".join("01"[int(one)] for one in row) for row in masks]
 
 
-def loss_threshold(phi, masks):
-    """The threshold that tells members best from others among the shadow models' signals."""
-    curve = metrics.roc(phi, masks)
-    return float(curve.thresholds[np.argmax(curve.tpr - curve.fpr)])
-
-
 def game():
     """Ten rounds of twenty records, each round against another target, a coin for each record, and
     no record twice; what LOSS and LiRA answer.
@@ -99,7 +104,8 @@ def game():
             waiting.remove(drawn[-1])
     place = np.repeat(np.arange(N_SHADOW, len(phi)), ROUND), np.array(drawn)
     score = np.array([lira.online(target, own, known) for target in phi[N_SHADOW:]])
-    threshold, coins = loss_threshold(own, known), coins.ravel()
+    threshold = float(attacks.best_threshold(own.ravel(), known.ravel()))
+    coins = coins.ravel()
     score = score[place[0] - N_SHADOW, place[1]]
     answers = {"LOSS": phi[place] >= threshold, "LiRA": score > 0}
     return {
@@ -150,8 +156,7 @@ def records_still(y, phi, masks):
     side = {True: np.where(masks, phi, np.nan), False: np.where(masks, np.nan, phi)}
     mean = {key: np.nanmean(one, axis=0) for key, one in side.items()}
     spread = {key: np.nanstd(one, axis=0) for key, one in side.items()}
-    apart = (mean[True] - mean[False]) / np.sqrt((spread[True] ** 2 + spread[False] ** 2) / 2)
-    rows = []
+    apart, rows = lira.separation(phi, masks), []
     for label in range(10):
         own = np.flatnonzero(y == label)
         best = own[np.argmax(apart[own])]
@@ -159,7 +164,8 @@ def records_still(y, phi, masks):
         rows.append([str(label), str(best + 1), *said, f"{apart[best]:.1f}"])
     return {
         "caption": "Of each class the digit whose IN and OUT signals lie furthest apart: mean and "
-        "standard deviation over 64 models, and the distance of the means in spreads.",
+        "standard deviation over 64 models, and the distance of the means over the sum of both "
+        "standard deviations.",
         "head": ["class", "record", "IN", "OUT", "distance"],
         "rows": rows,
     }
@@ -224,23 +230,20 @@ def measured():
 
 def points(record, notebook, of):
     """(attack, FPR, TPR, low, high) of one training."""
-    form = r"TPR at FPR ([\d.]+)%, (every step|outputs), (noise \S+)"
+    form = r"TPR at FPR (?P<fpr>[\d.]+)%, (?P<attack>every step|outputs), (?P<of>noise \S+)"
     if notebook == "lira_dp":
-        form, of = r"(LiRA), TPR at FPR ([\d.]+)%, (noise \S+, norm 1)", of + ", norm 1"
-    rows = []
-    for entry in record["rows"]:
-        match = re_full(form, entry["what"])
-        if match and match[2] == of:
-            attack, rate = match[:2] if notebook == "lira_dp" else match[1::-1]
-            limits = rounded([entry[key] for key in ("value", "low", "high")])
-            rows.append([attack, rounded(float(rate) / 100), *limits])
-    return rows
+        form = r"(?P<attack>LiRA), TPR at FPR (?P<fpr>[\d.]+)%, (?P<of>noise \S+), norm 1"
+    found = results.matching(record, form)
+    found["fpr"] = found["fpr"].astype(float) / 100
+    return plain(found[found["of"] == of], "attack", "fpr", "value", "low", "high")
 
 
-def re_full(form, text):
-    """The groups of a pattern that a whole text has, or None."""
-    found = re.fullmatch(form, text)
-    return found and found.groups()
+def plain(found, *columns):
+    """Rows of some columns of `results.matching`, as JSON has them."""
+    return [
+        [value if isinstance(value, str | int) else rounded(value) for value in row]
+        for row in found[list(columns)].astype(object).itertuples(index=False)
+    ]
 
 
 def epsilon_still(ours):
@@ -270,28 +273,24 @@ def how_many():
 
 def shadow_ladders():
     """{data: {attack: rows of (models, value, low, high)}} of the TPR at a FPR of 0.1 %."""
-    form, found = r"TPR at FPR 0.1 %, (LiRA \S+, \S+ variance), (\d+) models", {}
-    for record in results.find(folder=RECORDS, notebook="lira", scale="paper"):
-        for entry in record["rows"]:
-            match = re_full(form, entry["what"])
-            if match:
-                ladder = found.setdefault(record["data"], {}).setdefault(match[0], [])
-                limits = [entry[key] for key in ("value", "low", "high")]
-                ladder.append([int(match[1]), *rounded(limits)])
-    return found
+    form = r"TPR at FPR 0.1 %, (?P<attack>LiRA \S+, \S+ variance), (?P<models>\d+) models"
+    records = results.find(folder=RECORDS, notebook="lira", scale="paper")
+    found = results.matching(records, form).groupby(["data", "attack"], sort=False)
+    ladders = {}
+    for (name, attack), rows in found:
+        ladders.setdefault(name, {})[attack] = plain(rows, "models", "value", "low", "high")
+    return ladders
 
 
 def release_ladders():
     """{"data, generator": rows of (records, value, low, high)} of the advantage."""
-    form, found = r"advantage of (\d+) records, (WGAN-GP|JS-GAN)(, never seen)?", {}
-    for record in results.find(folder=RECORDS, notebook="gan_one_record", scale="paper"):
-        for entry in record["rows"]:
-            match = re_full(form, entry["what"])
-            if match:
-                name = f"{match[1]} of {record['data']}{match[2] or ''}"
-                limits = rounded([entry[key] for key in ("value", "low", "high")])
-                found.setdefault(name, []).append([int(match[0]), *limits])
-    return found
+    form = r"advantage of (?P<n>\d+) records, (?P<of>WGAN-GP|JS-GAN)(?P<unseen>, never seen)?"
+    records = results.find(folder=RECORDS, notebook="gan_one_record", scale="paper")
+    found = results.matching(records, form).fillna({"unseen": ""})
+    return {
+        f"{of} of {name}{unseen}": plain(rows, "n", "value", "low", "high")
+        for (of, name, unseen), rows in found.groupby(["of", "data", "unseen"], sort=False)
+    }
 
 
 def how_many_still():

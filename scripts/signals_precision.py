@@ -8,7 +8,6 @@ notebooks/signals/NAME-precision.json, which book/signals_benchmark.ipynb shows.
 """
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 import pooch
 
 from mia_lib import attacks, data, disk, metrics, shadow, signals
+from mia_lib.data import stored_signals
 
 ROOT = Path(__file__).resolve().parent.parent
 ATTACKS = ("LOSS", "Difficulty calibration", "MALT", "Midpoint", "RMIA, offline")
@@ -27,7 +27,7 @@ def exact_phi(name, n_models, labels, runs):
     """Logit-scaled confidences (S, n) from the float32 outputs of the store, in float64."""
     found = []
     for s in range(n_models):
-        block, model = divmod(s, 16)
+        block, model = divmod(s, stored_signals.BLOCK)
         path = runs / f"signals--{name}" / f"block-{block:02d}" / f"model-{model:02d}"
         logits = shadow.load(path).logits()[0, 0, : len(labels)]
         found.append(signals.logit_confidence(np.asarray(logits, np.float64), labels))
@@ -78,8 +78,7 @@ def main(arguments=None):
         "distinct": [int(np.unique(phi).size) for phi in stored.phi],
         "rows": compared(exact[:, half], stored.phi[:, half], stored.member[:, half]),
     }
-    text = json.dumps(result, indent=1) + "\n"
-    disk.write(given.folder / f"{given.name}-precision.json", lambda f: f.write(text.encode()))
+    disk.write_json(given.folder / f"{given.name}-precision.json", result)
 
 
 if __name__ == "__main__":

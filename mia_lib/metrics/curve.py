@@ -172,7 +172,8 @@ class Roc:
         Notes
         -----
         Carriers and models count, not entries. Where the answer is no, `tpr_at` has a lower end of
-        0, and `records_needed` says how many examples it would take. Taught in book/lira.ipynb.
+        0, and `records_needed` says how many examples it would take. Taught in
+        book/rare_rates.ipynb.
 
         Examples
         --------
@@ -243,7 +244,7 @@ class Roc:
         Notes
         -----
         Carriers grow in proportion to the records. An extrapolation: at a lower rate they may be
-        fewer or more than at the rates that can be seen. Taught in book/lira.ipynb.
+        fewer or more than at the rates that can be seen. Taught in book/rare_rates.ipynb.
 
         Examples
         --------
@@ -307,7 +308,7 @@ class Roc:
         The false positives are the non-members down to the first, with its ties, that no threshold
         with FPR <= fpr calls. Carriers of k of them each count (sum k)^2 / sum k^2, which is their
         number where all hold equally many. What models have in common is not in it: `resolvable`
-        looks at that. Taught in book/lira.ipynb.
+        looks at that. Taught in book/rare_rates.ipynb.
 
         Examples
         --------
@@ -338,7 +339,7 @@ class Roc:
 
         Notes
         -----
-        Taught in book/lira.ipynb.
+        Taught in book/rare_rates.ipynb.
 
         Examples
         --------
@@ -368,7 +369,7 @@ class Roc:
         Notes
         -----
         The slope is that of the chord over the rates that two standard errors reach. Taught in
-        book/lira.ipynb.
+        book/rare_rates.ipynb.
 
         Examples
         --------

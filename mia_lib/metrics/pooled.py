@@ -6,7 +6,7 @@ example rise together in all models, and a model that is confident everywhere li
 examples. So the false positives at a low rate are counted by who carries them, and a rate varies
 with the examples and with the models that happened to be drawn.
 
-Taught in book/lira.ipynb.
+Taught in book/rare_rates.ipynb.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ class Spread(NamedTuple):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Taught in book/rare_rates.ipynb.
     """
 
     examples: float
@@ -67,7 +67,7 @@ def independent(group):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Taught in book/rare_rates.ipynb.
 
     Examples
     --------
@@ -93,7 +93,8 @@ def independent_of_first(group, n_groups):
 
     Notes
     -----
-    The k-th entry of a group raises its square from (k - 1)^2 to k^2. Taught in book/lira.ipynb.
+    The k-th entry of a group raises its square from (k - 1)^2 to k^2. Taught in
+    book/rare_rates.ipynb.
 
     Examples
     --------
@@ -131,7 +132,7 @@ def spread(influence, groups, n_groups, n_models):
     Entries share an example or a model, so the variance is that of the sums over examples plus that
     of the sums over models less that of single entries, which both contain (Cameron, Gelbach and
     Miller 2011). There are few models, so that the standard error of their sum of squares,
-    sqrt(2 / (S - 1)) of it, matters. Taught in book/lira.ipynb.
+    sqrt(2 / (S - 1)) of it, matters. Taught in book/rare_rates.ipynb.
 
     Examples
     --------
@@ -167,7 +168,7 @@ def skewness(count, delta):
     Notes
     -----
     A sample that lacks the rare hard example looks better than it is and does not know it. Taught
-    in book/lira.ipynb.
+    in book/rare_rates.ipynb.
 
     Examples
     --------
@@ -193,7 +194,7 @@ def enough(delta):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Taught in book/rare_rates.ipynb.
 
     Examples
     --------
@@ -221,7 +222,7 @@ def freedom(between, carriers, models):
     Notes
     -----
     A variance that is known from k parts has about k degrees of freedom, and a sum of two has those
-    of Satterthwaite: (v + w)^2 / (v^2 / k + w^2 / l). Taught in book/lira.ipynb.
+    of Satterthwaite: (v + w)^2 / (v^2 / k + w^2 / l). Taught in book/rare_rates.ipynb.
 
     Examples
     --------
@@ -255,7 +256,7 @@ def rarest(between, carriers, models):
 
     Notes
     -----
-    Taught in book/lira.ipynb.
+    Taught in book/rare_rates.ipynb.
 
     Examples
     --------
@@ -284,7 +285,7 @@ def suffices(between, carriers, models, delta):
     -----
     The parts from which the variance is known (`freedom`) have to be `enough`. Where models
     outweigh examples by far there have to be twice as many of them, since a sample that lacks the
-    most extreme models understates their variance as well. Taught in book/lira.ipynb.
+    most extreme models understates their variance as well. Taught in book/rare_rates.ipynb.
 
     Examples
     --------
@@ -325,7 +326,7 @@ def members_called(weights, nonmember_group, n0, above, fpr, n_members):
     Notes
     -----
     Only the top of the ranking matters at a low rate, so a prefix of the non-members is summed, and
-    a longer one where some resample has not passed fpr within it. Taught in book/lira.ipynb.
+    a longer one where some resample has not passed fpr within it. Taught in book/rare_rates.ipynb.
 
     Examples
     --------
@@ -367,7 +368,7 @@ def members_found(weights, member_group, called, n_groups):
     Notes
     -----
     What all resamples call is one product; the rest is summed one resample at a time. Taught in
-    book/lira.ipynb.
+    book/rare_rates.ipynb.
 
     Examples
     --------

@@ -39,7 +39,7 @@ def epsilon_lower_bound(
     Jagielski, Ullman and Oprea 2020. One trial is one trained model: rows of a pooled ROC are not
     trials. The threshold has to be fixed on other data. With 1,000 models on each side the bound
     cannot exceed 5.6. For the other direction, "out" against "in", exchange the roles, and halve
-    delta if the better of both is to be reported. Taught in book/attacking_dp.ipynb.
+    delta if the better of both is to be reported. Taught in book/epsilon_from_below.ipynb.
 
     Examples
     --------
@@ -99,7 +99,8 @@ def epsilon_lower_bound_one_run(correct, guesses, delta=0.05, *, dp_delta=0.0, c
     Membership bits have to be independent fair coins: where exactly half the models or examples are
     in, the last bits are determined by the others. 1,000 guesses cannot give more than 5.8, and
     more canaries hardly help once the surest guesses are nearly all right;
-    `epsilon_lower_bound_f_dp` gains more from the same guesses. Taught in book/attacking_dp.ipynb.
+    `epsilon_lower_bound_f_dp` gains more from the same guesses. Taught in
+    book/epsilon_from_below.ipynb.
 
     Examples
     --------
@@ -164,7 +165,7 @@ def excluded(guarantee, correct, guesses, *, canaries=None, delta=0.05):
     guarantee is excluded where it is larger.
 
     Coins have to be fair and independent; r and h do not ask how the other canaries are used, so
-    canaries of one training may influence each other. Taught in book/attacking_dp.ipynb.
+    canaries of one training may influence each other. Taught in book/epsilon_from_below.ipynb.
 
     Examples
     --------
@@ -228,7 +229,7 @@ def epsilon_lower_bound_f_dp(
     own guarantee in the family, then this is its epsilon; else it may be larger, and the bound is
     relative to the family. A single pair of epsilon and delta, as in `epsilon_lower_bound_one_run`,
     also allows attacks that no noise of this kind permits; the curve excludes them, so the same
-    guesses give a larger bound. Taught in book/attacking_dp.ipynb.
+    guesses give a larger bound. Taught in book/epsilon_from_below.ipynb.
 
     Examples
     --------

@@ -45,7 +45,7 @@ def test_rates_of_weighted_records_are_those_of_repeated_ones():
 
 def test_who_is_accused_is_chosen_on_other_models():
     """A record that even models alone accuse is chosen, and found innocent on the odd ones."""
-    space = begin("family", 12, n_draws=20)
+    space = begin("family", 14, n_draws=20)
     score, outside = np.zeros((20, 200)), np.ones((20, 200), bool)
     score[::2, 0] = 1
     score[1::2, 150] = 1
