@@ -4,8 +4,8 @@ import pytest
 from notebook_runs import begin
 
 ON_ARRAYS = (
-    "attack_settings audit bayes defenses dp_canaries exposed family fixed_pool hr_mmd lira "
-    "lira_ablations lira_dp more_data risk_probability risk_scores two_sample_levels "
+    "attack_settings audit bayes defense_curves defenses dp_canaries exposed family fixed_pool "
+    "hr_mmd lira lira_ablations lira_dp more_data risk_probability risk_scores two_sample_levels "
     "without_shadows"
 ).split()
 
