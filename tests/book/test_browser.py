@@ -8,6 +8,7 @@ import re
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from browsing import HTML, SCHEMES, WIDTHS, browse, serve
 
 NOT_PAGES = ("_static", "_sources", "_images")
@@ -130,6 +131,18 @@ def test_page(contexts, site, address, width, scheme):
     assert seen["scheme"] == scheme
     light = sum(map(int, re.findall(r"\d+", seen["background"])[:3])) > 3 * 128
     assert light == (scheme == "light"), f"background {seen['background']}"
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("address", built_pages() or ["(no page)"])
+def test_nothing_serious_keeps_anybody_out(contexts, site, address, scheme):
+    """By the rules of axe."""
+    page = contexts[1280, scheme].new_page()
+    page.goto(f"{site}/{address}", wait_until="load")
+    found = Axe().run(page).response["violations"]
+    page.close()
+    serious = [one for one in found if one["impact"] in ("serious", "critical")]
+    assert not serious, [(one["id"], one["nodes"][0]["html"]) for one in serious]
 
 
 def test_index_leads_to_a_page(contexts, site):
