@@ -134,13 +134,17 @@ def described(notebook):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "results.picture"
         )
         constants = {  # such as a pattern that is too long for the call's line
-            ast.unparse(statement.targets[0]): statement.value
+            ast.unparse(statement.targets[0]): ast.literal_eval(statement.value)
             for statement in tree.body
             if isinstance(statement, ast.Assign)
         }
 
         def literal(value, constants=constants):
-            return ast.literal_eval(constants.get(ast.unparse(value), value))
+            """Of a literal, of a constant's name, or of a sum of these."""
+            if isinstance(value, ast.BinOp):
+                return literal(value.left) + literal(value.right)
+            name = ast.unparse(value)
+            return constants[name] if name in constants else ast.literal_eval(value)
 
         given = [literal(value) for value in call.args]
         named = {word.arg: literal(word.value) for word in call.keywords}

@@ -275,6 +275,7 @@ def test_the_page_of_records_is_executed_again_when_an_experiment_changes(tmp_pa
     [
         'results.picture("lira", what=r"^comparison: balanced");',
         'SHOWN = "^comparison: balanced"\nresults.picture("lira", what=SHOWN);',
+        'SHOWN = "^comp"\nresults.picture("lira", what=SHOWN + "arison: balanced");',
     ],
 )
 def test_pictures_of_records_are_described(monkeypatch, call):
