@@ -105,7 +105,7 @@ def rmia_online(*world):
 
 
 def rmia_offline(*world):
-    return rmia(*world, lambda inside, outside: (1.3 * outside + 0.7) / 2)
+    return rmia(*world, lambda inside, outside: (outside + 1) / 2)
 
 
 def midpoint(logits, labels, held):
