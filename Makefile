@@ -47,7 +47,7 @@ test: setup  ## check everything that must hold
 	@echo "==> 4/5 the book, warnings as errors"
 	@$(PYTHON) scripts/book.py html
 	@echo "==> 5/5 the built pages in a browser"
-	@$(PYTEST) tests/book/test_browser*.py
+	@$(PYTEST) -n 2 tests/book/test_browser*.py
 
 mutate: setup  ## do the tests notice a changed line: make mutate MODULE=lira [N=100] [SEED=0] [JOBS=1] [FRESH=1] [RECORD=1]
 	@$(PYTHON) scripts/mutate.py "$(MODULE)" --n $(or $(N),100) --seed $(or $(SEED),0) --jobs $(or $(JOBS),1) $(if $(FRESH),--fresh) $(if $(RECORD),--record)
