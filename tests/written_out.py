@@ -3,8 +3,9 @@
 import dataclasses
 
 import numpy as np
+import pytest
 
-from mia_lib import models
+from mia_lib import models, shadow
 from mia_lib.train import Classifier
 
 RNG = np.random.default_rng(0)
@@ -44,3 +45,16 @@ def descended(slope):
 def agree(state, expected):
     for name, weights in expected.items():
         np.testing.assert_allclose(state[name][0], weights, atol=1e-10)
+
+
+def a_fit_for_shadow_train(fit, other, folder):
+    """`fit` trains a store that is made again bit for bit, has features and is not gone on by
+    `other`.
+    """
+    store = shadow.train(fit, X, Y, MEMBERS, folder / "a", seed=1)
+    again = shadow.train(fit, X, Y, MEMBERS, folder / "b", seed=1)
+    assert store.logits().shape == (3, 1, 90, 4)
+    assert (np.asarray(store.logits()) == np.asarray(again.logits())).all()
+    assert store.apply(lambda state, x, y: fit.features(state, x)).shape == (3, 90, 8)
+    with pytest.raises(ValueError, match="fit"):
+        shadow.train(other, X, Y, MEMBERS, folder / "a", seed=1)

@@ -40,13 +40,13 @@ class Hamp:
 
     Notes
     -----
-    arXiv:2307.01610. The soft label has p on the record's label and (1 - p) / (K - 1) on all others
-    (eq. 5), with the p at which its entropy is gamma log K. The loss is the mean divergence
+    arXiv:2307.01610. The soft label has p on the record's label and (1 - p) / (K - 1) on all
+    others, with the p at which its entropy is gamma log K. The loss is the mean divergence
     of the predictions from it, minus weight times their mean entropy. An answer has the order of
     the network's own and the numbers of its answer to a random input: `logits` returns it, and the
     recipe's `logits` what the network says. Random inputs are the same for every network of a
-    recipe, which favours an attacker with shadow models. Networks train one after the other. Run in
-    notebooks/defense_curves.ipynb.
+    recipe, so that an attacker with shadow models knows them. Networks train one after the other.
+    Run in notebooks/defense_curves.ipynb.
 
     Examples
     --------

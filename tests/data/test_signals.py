@@ -68,6 +68,17 @@ def test_blocks_hold_what_the_models_say(made, tmp_path):
     np.testing.assert_array_equal(read("cifar10", 19, folder=folder).phi, found.phi[:19])
 
 
+def test_a_block_keeps_what_its_models_say_of_test_images(made):
+    _, folder = made
+    run(folder)
+    for block in (0, 1):
+        kept = np.load(script.block_file(folder, "cifar10", block))["phi_test"]
+        assert kept.dtype == np.float16 and kept.shape[:2] == (16, 2)  # image and mirror
+        for model in range(16):
+            part = np.load(script.part_file(folder, "cifar10", block, model))
+            np.testing.assert_array_equal(kept[model], part["phi_test"])
+
+
 def test_a_stop_costs_at_most_one_model(made, monkeypatch):
     toy, folder = made
     train, calls = script.shadow.train, []
