@@ -39,6 +39,7 @@ LATER = {  # papers that came after the five and print no number that is used he
     "traces": "Pollock et al. 2024",
     "power-law": "Tobaben et al. 2024",
 }
+UNRESOLVED = ("not resolved", "not resolvable", "too few to be sure", "< floor")  # in a row's note
 _NEEDED = {
     "id": str,
     "paper": str,
@@ -118,7 +119,7 @@ def evaluate(claims, records=None):
         paper, claim, place, printed (what the paper prints, or None), region (two floats), reason,
         notebook, data, scale, date, ours (`Estimate`), verdict (of `compare.verdict`, or "not
         measured"), stays (whether the verdict is the same when both sides of the interval are
-        doubled).
+        doubled). An interval of no width is one only for what is `computed`; else it is left out.
 
     Raises
     ------
@@ -146,7 +147,7 @@ def evaluate(claims, records=None):
     for claim in claims:
         found = [
             {"data": record["data"], "scale": record["scale"], "date": record["date"]}
-            | _judged(ours, claim["region"])
+            | _judged(ours, claim["region"], claim.get("computed", False))
             for record in _asked(claim, records)
             if (ours := measured(claim, record)) is not None
         ]
@@ -179,7 +180,8 @@ def measured(claim, record):
     Returns
     -------
     Estimate or None
-        None where the record lacks a row. Without ends where a row has no interval.
+        None where the record lacks a row. Without ends where a row has no interval. NaN where a row
+        says that its rate is not resolved: nothing is judged by it.
 
     Notes
     -----
@@ -245,7 +247,9 @@ def _bound(end, outward):
     return (typed if left_out else f"{end:g}"), left_out
 
 
-def _judged(ours, region):
+def _judged(ours, region, computed):
+    if not computed and ours.low == ours.high:  # resampling cannot vary what all records share
+        ours = Estimate(ours.value, None, None)
     verdict = compare.verdict(ours, region)
     if ours.low is None:
         return {"ours": ours, "verdict": verdict, "stays": False}
@@ -270,21 +274,27 @@ def _asked(claim, records):
 
 
 def _row(names, rows):
-    """The first row of one of the names, with a value, as an Estimate; NaN where there is none but
-    one that says "not resolved", which leaves the claim undecided and not unasked; else None.
+    """The first row of one of the names, with a value, as an Estimate; NaN where its note, or that
+    of a row without a value, says that the rate is not resolved, which leaves the claim undecided
+    and not unasked; else None.
     """
     names = [names] if isinstance(names, str) else names
     there = {row["what"]: row for row in rows if row["what"] in names}
     by_name = {name: row for name, row in there.items() if row["value"] is not None}
     for name in names:
-        if name in by_name:
+        if name in by_name and not _unresolved(by_name[name]):
             return Estimate(*(by_name[name][key] for key in ("value", "low", "high")))
-    unresolved = any("not resolved" in (row.get("note") or "") for row in there.values())
+    unresolved = any(map(_unresolved, there.values()))
     return Estimate(np.nan, np.nan, np.nan) if unresolved else None
 
 
+def _unresolved(row):
+    """Whether its note says that a rate is too low for the records: `experiment` writes these."""
+    return any(words in (row.get("note") or "") for words in UNRESOLVED)
+
+
 def _over(above, below):
-    if below > 0:
+    if below > 0 or np.isnan(below):
         return above / below
     return np.inf if above > 0 else np.nan
 

@@ -118,6 +118,33 @@ def test_rows_that_are_missing_or_not_measured_decide_nothing():
     assert math.isnan(claims.measured(claim(what="b", over="b"), zero).value)
 
 
+@pytest.mark.parametrize(
+    "note",
+    [
+        "n: examples; false positives on 3 examples, too few to be sure that it is above 0",
+        "below the floor 2.5e-05: not resolvable",
+        "n: examples; not resolved",
+        "n: texts, bootstrap over them; < floor: without a false positive",
+    ],
+)
+def test_nothing_is_judged_by_a_rate_that_is_not_resolved(note):
+    """Neither by its lower end, which is 0, nor by its upper one; another row may serve instead."""
+    made = record([("a", 1.5, 1.2, 1.8), ("b", 1.5, 1.3, 1.7)])
+    made["rows"][0]["note"] = note
+    for entries in ({}, {"minus": "b"}, {"what": "b", "over": "a"}):
+        (line,) = claims.evaluate([claim(**entries)], [made]).itertuples()
+        assert line.verdict == "undecided" and math.isnan(line.ours.value)
+    assert claims.measured(claim(what=["a", "b"]), made) == Estimate(1.5, 1.3, 1.7)
+
+
+def test_an_interval_of_no_width_is_none_unless_the_row_is_computed():
+    made = record([("a", 1.5, 1.5, 1.5), ("b", 0.0, 0.0, 0.0)])
+    for entries in ({}, {"over": "b"}, {"minus": "b"}):
+        assert list(claims.evaluate([claim(**entries)], [made]).verdict) == ["undecided"]
+    (line,) = claims.evaluate([claim(computed=True)], [made]).itertuples()
+    assert line.verdict == "confirmed" and line.ours == (1.5, 1.5, 1.5)
+
+
 def test_every_data_set_is_asked_at_its_largest_scale():
     records = [
         record([("a", 1.5, 1.2, 1.8)], "digits", "default"),

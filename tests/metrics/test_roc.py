@@ -461,17 +461,21 @@ def test_distinct_false_positives():
 
 @pytest.mark.simulation
 @pytest.mark.parametrize(
-    ("n_targets", "n", "difficulty", "shift", "gap"),
+    ("n_targets", "n", "difficulty", "shift", "gap", "covers"),
     [
-        (16, 200, 1.0, 0.0, 0.0),
-        (64, 400, 3.0, 0.0, 2.0),
-        (64, 400, 1.0, 0.5, 2.0),
-        (16, 400, 1.0, 0.5, 2.0),
-        (4, 400, 1.0, 0.2, 1.0),
-        (16, 100, 2.0, 0.0, 2.0),
+        (16, 200, 1.0, 0.0, 0.0, 0.94),
+        (64, 400, 3.0, 0.0, 2.0, 0.94),
+        (64, 400, 1.0, 0.5, 2.0, 0.94),
+        (16, 400, 1.0, 0.5, 2.0, 0.94),
+        (4, 400, 1.0, 0.2, 1.0, 0.94),
+        (16, 100, 2.0, 0.0, 2.0, 0.94),
+        # where it is known to fall short of 95 %, as the docstring says
+        (4, 400, 1.0, 0.5, 2.0, 0.92),
+        (16, 400, 1.0, 1.0, 5.0, 0.91),
+        (16, 200, 1.0, 0.0, 8.0, 0.90),
     ],
 )
-def test_pooled_auc_coverage(n_targets, n, difficulty, shift, gap):
+def test_pooled_auc_coverage(n_targets, n, difficulty, shift, gap, covers):
     """Normal signals with an effect of each example and one of each model, which the area of
     infinitely many of both knows: Phi(gap / sqrt(2 (1 + difficulty^2 + shift^2)))."""
     rng = np.random.default_rng(13)
@@ -487,7 +491,7 @@ def test_pooled_auc_coverage(n_targets, n, difficulty, shift, gap):
     print(f"covered {covered / n_worlds:.1%}")
     error = np.std(values, ddof=1)
     assert abs(np.mean(values) - truth) < 4 * error / np.sqrt(n_worlds) + 0.3 * error * (shift > 0)
-    assert stats.binom.ppf(0.001, n_worlds, 0.94) <= covered
+    assert stats.binom.ppf(0.001, n_worlds, covers) <= covered
 
 
 def test_bootstrap_memory_stays_small():
