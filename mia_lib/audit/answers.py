@@ -207,9 +207,9 @@ def _network(name, model, x, library):
 
     def tensor(part, rows):
         part = library.as_tensor(np.ascontiguousarray(part[rows]))
-        whole = not part.is_floating_point()
-        kind = part.dtype if whole and (tokens or several is not None) else like.dtype
-        kind = library.int64 if kind in (library.int32, library.int16, library.uint8) else kind
+        kind = like.dtype
+        if not part.is_floating_point() and (tokens or several is not None):
+            kind = library.bool if part.dtype == library.bool else library.int64
         return part.to(like.device, kind)
 
     model.eval()

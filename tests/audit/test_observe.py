@@ -59,6 +59,19 @@ def test_tokens_stay_whole_and_logits_are_found(form):
     assert seen.features.shape == (60, 5)
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16, np.uint32])
+def test_whole_numbers_of_every_size_are_tokens(kind):
+    class Masked(Tokens):
+        def forward(self, tokens, mask):
+            return super().forward(tokens.masked_fill(~mask, 0))  # a mask of truths stays one
+
+    mask = RNG.random((60, 5)) < 0.5
+    seen = audit.observe(Tokens(), TOKENS.astype(kind), Y, MEMBER)
+    np.testing.assert_array_equal(seen.logits, outputs(Tokens(), TOKENS))
+    seen = audit.observe(Masked(), (TOKENS.astype(kind), mask), Y, MEMBER)
+    np.testing.assert_array_equal(seen.logits, outputs(Tokens(), TOKENS * mask))
+
+
 def test_inputs_by_name():
     mask = (RNG.random((60, 5)) < 0.5).astype(np.float32)
     seen = audit.observe(Tokens(), {"tokens": TOKENS, "mask": mask}, Y, MEMBER)
