@@ -8,12 +8,13 @@ from pathlib import Path
 
 import yaml
 
-from mia_lib import checks
+from mia_lib import checks, extras
+from mia_lib.audit import tables
 from mia_lib.audit.conduct import permits, run
 from mia_lib.audit.files import describe, load, schema
 from mia_lib.audit.observations import ASSIGNMENTS
 
-FORMS = (".html", ".md", ".json", ".csv", ".pdf")  # the PDF last: it takes longest
+FORMS = (".html", ".md", ".json", ".csv", ".parquet", ".pdf")  # the PDF last: it takes longest
 SETTINGS = (".yaml", ".yml")
 # What a YAML file may say, with the type of each; "file" and "output" are paths from its folder.
 KEYS = {
@@ -139,7 +140,8 @@ def _parser():
         "-o",
         "--output",
         type=Path,
-        help="REPORT: writes REPORT.html, .pdf, .md, .json, and every record's scores to .csv",
+        help="REPORT: writes REPORT.html, .pdf, .md, .json, and every record's scores to .csv, and "
+        "to .parquet where pyarrow is there",
     )
     parser.add_argument(
         "--check",
@@ -167,6 +169,11 @@ def _set(given):
     return {name: value for name, value in given.items() if name != "file" and value is not None}
 
 
+def _forms():
+    """Endings of what is written: every record's scores as Parquet too where pyarrow is there."""
+    return [form for form in FORMS if form not in tables.PARQUET or extras.has("pyarrow")]
+
+
 def _writable(output):
     """The path without its ending, after it was seen that something can be written there."""
     base = output.with_suffix("") if output.suffix in FORMS else output
@@ -174,7 +181,7 @@ def _writable(output):
         base.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=base.parent):
             pass
-        for form in FORMS:
+        for form in _forms():
             path = base.with_name(base.name + form)
             if path.is_dir():
                 raise IsADirectoryError(f"{path} is a folder")
@@ -195,10 +202,11 @@ def _write(report, base):
         ".md": lambda path: path.write_text(report.to_markdown(), encoding="utf-8"),
         ".json": lambda path: path.write_text(report.to_json(), encoding="utf-8"),
         ".csv": lambda path: report.records().to_csv(path, index=False),
+        ".parquet": lambda path: report.records().to_parquet(path, engine="pyarrow", index=False),
         ".pdf": report.to_pdf,
     }
     spare, kept = None, True
-    for form in FORMS:
+    for form in _forms():
         path = base.with_name(base.name + form)
         try:
             forms[form](path)

@@ -1,6 +1,7 @@
 """What a model answers, whatever it is: probabilities, scores, labels alone, or a number."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Hashable, Mapping
 
 import numpy as np
 from sklearn.base import is_regressor
@@ -62,6 +63,11 @@ def ask(name, model, x):
         found = np.asarray(records.array(found))
     except (ValueError, TypeError):
         checks.fail(name, f"answers of type {type(found).__name__}", "an array")
+    if found.dtype.hasobject:
+        strange = next((one for one in found.ravel() if not isinstance(one, Hashable)), None)
+        if strange is not None:
+            given = f"answers of type {type(strange).__name__}"
+            checks.fail(name, given, "one label a record, or rows of probabilities or logits")
     if found.ndim == 0 or len(found) != records.count(x):
         checks.fail(name, f"predictions of shape {found.shape}", f"({records.count(x)}, K)")
     return found
@@ -188,22 +194,22 @@ def _one_number(found):
 
 def _network(name, model, x, library):
     """Outputs of a network in evaluation mode, a batch at a time, where its weights are."""
-    like = next(model.parameters(), library.empty(0))
+    weights = itertools.chain(model.parameters(), model.buffers())
+    like = next((one for one in weights if one.is_floating_point()), library.empty(0))
     modes = {part: part.training for part in model.modules()}
     embedding = library.nn.Embedding, library.nn.EmbeddingBag
     tokens = any(isinstance(part, embedding) for part in modes)
-    inputs = x
-    if hasattr(x, "iloc"):
-        inputs = x.to_numpy()
-    parts = list(inputs.values()) if isinstance(inputs, Mapping) else [inputs]
+    inputs = x.to_numpy() if hasattr(x, "iloc") else x
+    several = records.parts(inputs)
+    parts = [inputs] if several is None else several
     if any(not isinstance(part, np.ndarray) or part.dtype.kind not in "fiub" for part in parts):
         checks.fail(name, "a network and records that are no numbers", "x as the network takes it")
 
     def tensor(part, rows):
         part = library.as_tensor(np.ascontiguousarray(part[rows]))
-        whole = not part.is_floating_point()
-        kind = part.dtype if whole and (tokens or isinstance(inputs, Mapping)) else like.dtype
-        kind = library.int64 if kind in (library.int32, library.int16, library.uint8) else kind
+        kind = like.dtype
+        if not part.is_floating_point() and (tokens or several is not None):
+            kind = library.bool if part.dtype == library.bool else library.int64
         return part.to(like.device, kind)
 
     model.eval()
@@ -215,11 +221,11 @@ def _network(name, model, x, library):
                 if isinstance(inputs, Mapping):
                     answer = model(**{key: tensor(part, rows) for key, part in inputs.items()})
                 else:
-                    answer = model(tensor(inputs, rows))
+                    answer = model(*(tensor(part, rows) for part in parts))
                 found.append(records.array(_tensor(answer)))
         return np.concatenate(found)
-    except RuntimeError as error:
-        first = str(error).strip().splitlines()[0]
+    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
         given = ", ".join(f"{part.dtype} of shape {part.shape}" for part in parts)
         checks.fail(name, f"a network that fails ({first}) on {given}", "x as the network takes it")
     finally:

@@ -7,6 +7,7 @@ from mia_lib import bayes, checks, disk, metrics
 from mia_lib.audit import conduct, family
 from mia_lib.audit.observations import Observations
 from mia_lib.intervals import Estimate
+from mia_lib.metrics import ranking
 
 
 def compare(before, after, delta=0.05, *, seed=0):
@@ -64,7 +65,7 @@ def compare(before, after, delta=0.05, *, seed=0):
     changes = []
     for name in names:
         curves = [_curve(one, name) for one in judged]
-        changes.append(_change(name, family.AUC, None, _areas(judged, name, curves, paired, level)))
+        changes.append(_change(name, family.AUC, None, _areas(curves, paired, level)))
         for rate in rates:
             # Each of the two misses with half: then both limits hold together.
             tprs = [curve.tpr_at(rate, level / 2) for curve in curves]
@@ -126,13 +127,11 @@ def _apart(first, second):
     return first.value, second.value, Estimate(second.value - first.value, low, high)
 
 
-def _areas(judged, name, curves, paired, level):
+def _areas(curves, paired, level):
     values = [curve.auc for curve in curves]
     if not paired:
         return _apart(*(curve.auc_interval(level / 2) for curve in curves))
-    rows = judged[0]["rows"]
-    member = judged[0]["observations"].member[rows]
-    parts = [_placements(one["scores"][name][rows], member) for one in judged]
+    parts = [_placements(curve) for curve in curves]
     differences = [second - first for first, second in zip(*parts)]
     variances = [part.var(ddof=1) / part.size for part in differences]
     change, total = values[1] - values[0], sum(variances)
@@ -144,12 +143,10 @@ def _areas(judged, name, curves, paired, level):
     return *values, Estimate(change, float(low), float(high))
 
 
-def _placements(score, member):
-    """For each member the share of non-members below it, for each non-member the share of members
-    above, ties half.
-    """
-    sides = score[member], score[~member]
-    ranked = [np.sort(side) for side in sides]
-    below = sum(np.searchsorted(ranked[1], sides[0], side) for side in ("left", "right"))
-    above = sum(np.searchsorted(ranked[0], sides[1], side) for side in ("left", "right"))
-    return below / (2 * sides[1].size), 1 - above / (2 * sides[0].size)
+def _placements(curve):
+    """Those of the members, then of the non-members, in the order of the records."""
+    found = np.empty(curve.n_members + curve.n_nonmembers)
+    sides = curve.member_entries, curve.nonmember_entries
+    for entries, shares in zip(sides, ranking.placements(curve)):
+        found[entries] = shares
+    return [found[np.sort(entries)] for entries in sides]

@@ -50,8 +50,9 @@ def observe(
         where labels are other numbers than 0 and 1, a prediction. Whole numbers or texts, one a
         record, are labels alone.
     x : array (n, ...), tensor, pandas.DataFrame, sparse matrix, list of str, dict, or DataLoader
-        Records as the model takes them; a dict of arrays is handed to a network by name. Whole
-        numbers stay whole for a network with an embedding. A loader must not shuffle.
+        Records as the model takes them; a dict of arrays is handed to a network by name, a tuple of
+        arrays (n, ...) by place. Whole numbers stay whole for a network with an embedding. A loader
+        must not shuffle, and gives a label at last or under "labels".
     y : array (n,)
         Right classes: 0 ... K - 1, or any that an estimator knows (its `classes_`) or that are
         answered; right numbers for a regression. None with a loader that has them.

@@ -29,20 +29,22 @@ def taken(x, y=None):
     Parameters
     ----------
     x : array, tensor, pandas.DataFrame, sparse matrix, list of str, dict of arrays, or DataLoader
-        A loader gives inputs, or pairs of inputs and labels, always in the same order.
+        Several inputs are a dict by name, or a tuple of arrays by place. A loader gives inputs, or
+        inputs and at last the label, always in the same order.
     y : array (n,) or tensor, optional
         None: those of the loader.
 
     Returns
     -------
     records
-        A frame, a sparse table, an array, or a dict of arrays.
+        A frame, a sparse table, an array, or a dict or tuple of arrays.
     labels : array
 
     Raises
     ------
     ValueError
-        A loader that shuffles, no labels, records and labels that are not equally many.
+        A loader that shuffles or whose batches have other lengths, no labels, records and labels
+        that are not equally many.
 
     Examples
     --------
@@ -53,12 +55,12 @@ def taken(x, y=None):
     if library is not None and isinstance(x, library.utils.data.Dataset):
         x = library.utils.data.DataLoader(x, batch_size=BATCH)
     if library is not None and isinstance(x, library.utils.data.DataLoader):
-        x, own = _collected(x, library)
+        x, own = _collected(x, library, y is not None)
         y = own if y is None else y
     if y is None:
         checks.fail("y", "None", "the right label of each record, or a DataLoader that has them")
-    x = _form(x)
     y = np.asarray(array(y))
+    x = _form(x, len(y) if y.ndim else 0)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.shape != (count(x),):
@@ -83,6 +85,19 @@ def array(value):
     return value
 
 
+def parts(x):
+    """Several inputs as a list, by name or by place; None where the records are one input.
+
+    Examples
+    --------
+    >>> parts((np.zeros((3, 8)), np.ones((3, 8))))[1].shape, parts(np.eye(3))
+    ((3, 8), None)
+    """
+    if isinstance(x, Mapping):
+        return list(x.values())
+    return list(x) if isinstance(x, tuple) else None
+
+
 def count(x):
     """How many records there are.
 
@@ -91,9 +106,8 @@ def count(x):
     >>> count({"tokens": np.zeros((3, 8)), "mask": np.ones((3, 8))})
     3
     """
-    if isinstance(x, Mapping):
-        return len(next(iter(x.values())))
-    return x.shape[0]
+    several = parts(x)
+    return len(several[0]) if several else x.shape[0]
 
 
 def rows(x, chosen):
@@ -106,6 +120,8 @@ def rows(x, chosen):
     """
     if isinstance(x, Mapping):
         return {name: part[chosen] for name, part in x.items()}
+    if isinstance(x, tuple):
+        return tuple(part[chosen] for part in x)
     return x.iloc[chosen] if hasattr(x, "iloc") else x[chosen]
 
 
@@ -119,9 +135,8 @@ def numbers(x):
     array([[1., 0.],
            [0., 1.]])
     """
-    if isinstance(x, Mapping):
-        parts = [numbers(part).reshape(count(x), -1) for part in x.values()]
-        return np.concatenate(parts, axis=1)
+    if parts(x) is not None:
+        return np.concatenate([numbers(part).reshape(count(x), -1) for part in parts(x)], axis=1)
     if sparse.issparse(x):
         return _dense(x)
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
@@ -130,16 +145,16 @@ def numbers(x):
             return x
     table = pd.DataFrame(x).infer_objects()
     wide = [name for name in table if _free_text(table[name])]
-    parts = [_words(table[name]) for name in wide]
+    found = [_words(table[name]) for name in wide]
     rest = table.drop(columns=wide)
     if rest.shape[1]:
         rest = pd.get_dummies(rest, dtype=np.float64)
         missing = rest.isna()
-        parts += [rest.fillna(0.0), missing.loc[:, missing.any()]]
-    return np.concatenate(parts, axis=1, dtype=np.float64)
+        found += [rest.fillna(0.0), missing.loc[:, missing.any()]]
+    return np.concatenate(found, axis=1, dtype=np.float64)
 
 
-def digest(*parts):
+def digest(*given):
     """SHA-256 of records in any of their forms.
 
     Examples
@@ -148,9 +163,9 @@ def digest(*parts):
     True
     """
     found = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, Mapping):
-            found.update(digest(*part.values()).encode())
+    for part in given:
+        if parts(part) is not None:
+            found.update(digest(*parts(part)).encode())
         elif sparse.issparse(part):
             found.update(disk.hash_arrays(part.data, part.indices, part.indptr).encode())
         elif hasattr(part, "iloc"):
@@ -162,7 +177,7 @@ def digest(*parts):
     return found.hexdigest()
 
 
-def _form(x):
+def _form(x, n):
     if hasattr(x, "iloc"):
         return x.to_frame() if x.ndim == 1 else x
     if sparse.issparse(x):
@@ -173,6 +188,8 @@ def _form(x):
         if len(lengths) != 1 or -1 in lengths:
             checks.fail("x", "a dict of unequal lengths", "arrays (n, ...) of the same records")
         return found
+    if _by_place(x, n):
+        return tuple(np.asarray(array(part)) for part in x)
     if isinstance(x, (list, tuple)) and x and all(isinstance(item, str) for item in x):
         return np.array(x, dtype=object)
     try:
@@ -184,28 +201,62 @@ def _form(x):
     return found
 
 
-def _collected(loader, library):
-    """All inputs and, where there are, labels of a loader."""
-    sampler = loader.sampler
-    if isinstance(sampler, library.utils.data.RandomSampler):
-        checks.fail("x", "a DataLoader that shuffles", "one with shuffle=False, as member and y go")
+def _by_place(x, n):
+    """Whether a tuple holds several inputs of n records each, and not the records themselves."""
+    if not isinstance(x, tuple) or len(x) in (0, n):
+        return False
+    return all(getattr(part, "ndim", 0) and len(part) == n for part in x)
+
+
+def _collected(loader, library, labelled):
+    """All inputs and, where there are, labels of a loader; `labelled` where labels come with y."""
+    _refuse_shuffled(loader, library.utils.data)
     inputs, answers = [], []
     for batch in loader:
         if isinstance(batch, Mapping):
             answers += [batch[name] for name in ANSWERS if name in batch][:1]
-            inputs.append({name: part for name, part in batch.items() if name not in ANSWERS})
-        elif isinstance(batch, (list, tuple)):
-            inputs.append(batch[0])
-            answers += [batch[1]] if len(batch) > 1 else []
-        else:
-            inputs.append(batch)
+            batch = {name: part for name, part in batch.items() if name not in ANSWERS}
+        elif _several(batch):
+            # more than one number a record is an input, and no label
+            if len(batch) > 1 and not (labelled and np.size(array(batch[-1])) > len(batch[-1])):
+                *batch, answer = batch
+                answers.append(answer)
+            batch = tuple(batch) if len(batch) > 1 else batch[0]
+        inputs.append(tuple(batch) if _several(batch) else batch)
     if not inputs:
         checks.fail("x", "a DataLoader without batches", "at least one record")
-    labels = np.concatenate([array(part) for part in answers]) if answers else None
+    labels = _joined("y", answers) if answers else None
     if isinstance(inputs[0], Mapping):
-        names = inputs[0]
-        return {name: np.concatenate([array(b[name]) for b in inputs]) for name in names}, labels
-    return np.concatenate([np.asarray(array(part)) for part in inputs]), labels
+        return {name: _joined(name, [b[name] for b in inputs]) for name in inputs[0]}, labels
+    if isinstance(inputs[0], tuple) and _several(inputs[0]):
+        return tuple(_joined("x", place) for place in zip(*inputs)), labels
+    return _joined("x", inputs), labels
+
+
+def _several(batch):
+    """Whether a batch is made of parts; a list of texts is one."""
+    return isinstance(batch, (list, tuple)) and not all(isinstance(part, str) for part in batch)
+
+
+def _refuse_shuffled(loader, tools):
+    random = tools.RandomSampler, tools.SubsetRandomSampler, tools.WeightedRandomSampler
+    for sampler in (loader.sampler, getattr(loader.batch_sampler, "sampler", None)):
+        if isinstance(sampler, random):
+            expected = "one with shuffle=False, as member and y go"
+            checks.fail("x", "a DataLoader that shuffles", expected)
+
+
+def _joined(name, batches):
+    """The batches of one input, one after the other."""
+    found = [np.asarray(array(part)) for part in batches]
+    if any(part.ndim == 0 for part in found):
+        given = f"a DataLoader with batches of type {type(batches[0]).__name__} ({name})"
+        checks.fail("x", given, "tensors, tuples of tensors, or dicts of tensors")
+    shapes = sorted({part.shape[1:] for part in found})
+    if len(shapes) > 1:
+        given = f"a DataLoader with records of shapes {shapes[0]} and {shapes[-1]} ({name})"
+        checks.fail("x", given, "records of one length; pad all batches to the longest")
+    return np.concatenate(found)
 
 
 def _dense(x):

@@ -93,8 +93,8 @@ class Report:
         Returns
         -------
         pandas.DataFrame
-            Larger scores speak for a member. ``to_csv(path)`` and, where pyarrow is there,
-            ``to_parquet(path)`` write it.
+            Larger scores speak for a member. ``to_csv(path)`` and, where pyarrow is there (the
+            extra [parquet]), ``to_parquet(path)`` write it.
 
         Examples
         --------

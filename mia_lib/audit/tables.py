@@ -36,7 +36,7 @@ def read(path):
     Parameters
     ----------
     path : pathlib.Path
-        A .csv, or a .parquet where pyarrow is there.
+        A .csv, or a .parquet where pyarrow is there, which the extra [parquet] brings.
 
     Returns
     -------

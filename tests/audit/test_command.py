@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -153,7 +154,21 @@ def test_what_was_computed_is_not_lost(seen, tmp_path, capsys, monkeypatch):
     (folder,) = (tmp_path / "spare").glob("mia-audit-*")
     assert {path.name for path in folder.iterdir()} == {"report.html", "report.json"}
     assert json.loads((folder / "report.json").read_text())["schema"] == reports.SCHEMA
-    assert {path.suffix for path in tmp_path.glob("report.*")} == {".md", ".csv", ".pdf"}
+    kept = {path.suffix for path in tmp_path.glob("report.*")}
+    assert kept == {".md", ".csv", ".parquet", ".pdf"}
+
+
+def test_without_pyarrow_nothing_is_written_as_parquet(seen, tmp_path, monkeypatch):
+    arguments = [str(seen), "-o", str(tmp_path / "report")]
+    monkeypatch.setattr(command.extras, "has", lambda name: name != "pyarrow")
+    assert command.main(arguments) == 0
+    wanted = {".html", ".md", ".json", ".csv", ".pdf"}
+    assert {path.suffix for path in tmp_path.glob("report.*")} == wanted
+    monkeypatch.undo()
+    assert command.main(arguments) == 0
+    assert {path.suffix for path in tmp_path.glob("report.*")} == wanted | {".parquet"}
+    one, other = (tmp_path / f"report{form}" for form in (".csv", ".parquet"))
+    pd.testing.assert_frame_equal(pd.read_csv(one), pd.read_parquet(other), check_dtype=False)
 
 
 def test_lines_of_a_report_are_whole(tmp_path, capsys):

@@ -63,6 +63,34 @@ def test_values_and_rates():
     assert loss[2]["change"].value == pytest.approx(best[1] - best[0])
 
 
+def by_hand(score, member, which):
+    """The share of the other side that one record stands right to, ties half."""
+    other = score[member != member[which]]
+    right = score[which] > other if member[which] else score[which] < other
+    return np.mean(right + (score[which] == other) / 2)
+
+
+def test_the_paired_interval_is_the_one_by_hand():
+    """DeLong, DeLong and Clarke-Pearson by one record after the other, with many ties."""
+    before, after = (
+        audit.Observations(np.round(o.logits), o.labels, o.member, features=o.features,
+            assignment="random") for o in pair(0)
+    )  # fmt: skip
+    found = audit.compare(before, after)
+    member, score = before.member, [o.logits[:, 0] for o in (before, after)]
+    moved = [by_hand(score[1], member, i) - by_hand(score[0], member, i) for i in range(N)]
+    sides = [np.array(moved)[member], np.array(moved)[~member]]
+    parts = [side.var(ddof=1) / side.size for side in sides]
+    freedom = sum(parts) ** 2 / sum(v**2 / (side.size - 1) for v, side in zip(parts, sides))
+    lines = [(c["attack"], c["what"], c["rate"]) for c in found["changes"]]
+    level = 0.05 / len(lines)  # one of all intervals misses with 0.05 at most
+    half = stats.t.isf(level / 2, freedom) * np.sqrt(sum(parts))
+    change = area(found)["change"]
+    assert change.value == pytest.approx(np.mean(sides[0])) == pytest.approx(np.mean(sides[1]))
+    assert change.low == pytest.approx(change.value - half)
+    assert change.high == pytest.approx(change.value + half)
+
+
 @pytest.mark.simulation
 def test_the_paired_interval_covers():
     """Normal scores of variance 1.25: the change of the area is known. 80 draws at delta 0.25 for

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import torch.utils._pytree as pytree
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -58,6 +59,19 @@ def test_tokens_stay_whole_and_logits_are_found(form):
     assert seen.features.shape == (60, 5)
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16, np.uint32])
+def test_whole_numbers_of_every_size_are_tokens(kind):
+    class Masked(Tokens):
+        def forward(self, tokens, mask):
+            return super().forward(tokens.masked_fill(~mask, 0))  # a mask of truths stays one
+
+    mask = RNG.random((60, 5)) < 0.5
+    seen = audit.observe(Tokens(), TOKENS.astype(kind), Y, MEMBER)
+    np.testing.assert_array_equal(seen.logits, outputs(Tokens(), TOKENS))
+    seen = audit.observe(Masked(), (TOKENS.astype(kind), mask), Y, MEMBER)
+    np.testing.assert_array_equal(seen.logits, outputs(Tokens(), TOKENS * mask))
+
+
 def test_inputs_by_name():
     mask = (RNG.random((60, 5)) < 0.5).astype(np.float32)
     seen = audit.observe(Tokens(), {"tokens": TOKENS, "mask": mask}, Y, MEMBER)
@@ -65,6 +79,58 @@ def test_inputs_by_name():
     assert seen.features.shape == (60, 10)
     with pytest.raises(ValueError, match="x: given a dict of unequal lengths"):
         audit.observe(Tokens(), {"tokens": TOKENS, "mask": mask[1:]}, Y, MEMBER)
+
+
+def test_inputs_by_place():
+    mask = (RNG.random((60, 5)) < 0.5).astype(np.float32)
+    wanted = outputs(Tokens(), TOKENS, mask)
+    parts = [torch.tensor(part) for part in (TOKENS, mask, Y)]
+    every = torch.utils.data.TensorDataset(*parts)
+    alone = torch.utils.data.TensorDataset(*parts[:2])
+    nested = [((t, m), c) for t, m, c in zip(*parts)]
+    column = [(t, m, c[None]) for t, m, c in zip(*parts)]
+    for x, y in (
+        ((TOKENS, mask), Y),
+        ((parts[0], mask), Y),
+        (every, None),
+        (every, Y),
+        (alone, Y),  # two inputs, and no label that could be taken for one
+        (nested, None),
+        (column, Y),
+    ):
+        x = torch.utils.data.DataLoader(x, batch_size=7) if isinstance(x, list) else x
+        seen = audit.observe(Tokens(), x, y, MEMBER)
+        np.testing.assert_allclose(seen.logits, wanted, rtol=1e-6)
+        assert (seen.labels == Y).all() and seen.features.shape == (60, 10)
+
+
+def test_shadow_models_of_two_inputs(tmp_path):
+    """`fit` is given what `observe` was: a tuple of the rows that train."""
+    trained = []
+
+    def fit(x, y):
+        trained.append([len(part) for part in (*x, y)])
+        return Tokens()
+
+    x = TOKENS, np.ones((60, 5), np.float32)
+    more = {"fit": fit, "n_shadow": 4, "store": tmp_path}
+    seen = audit.observe(Tokens(), x, Y, MEMBER, **more)
+    assert trained == [[size] * 3 for size in seen.shadow_member.sum(axis=1)]
+    np.testing.assert_allclose(seen.shadow_logits, seen.logits[None].repeat(4, 0), rtol=1e-6)
+    other = records.digest((x[0], 1 - x[1]), Y)
+    assert records.digest(x, Y) == records.digest(x, Y) != other
+
+
+def test_texts_of_a_loader():
+    texts = ["a" * (1 + k % 7) for k in range(60)]
+    loaders = [(list(zip(texts, Y.tolist())), None), (texts, Y)]
+    for rows, y in loaders:
+        loader = torch.utils.data.DataLoader(rows, batch_size=7)
+        seen = audit.observe(
+            lambda x: np.array([[len(text), 0.0, 1.0] for text in x]), loader, y, MEMBER
+        )
+        assert seen.logits[:, 0].tolist() == [len(text) for text in texts]
+        assert (seen.labels == Y).all()
 
 
 def test_a_loader_gives_records_and_labels():
@@ -79,9 +145,22 @@ def test_a_loader_gives_records_and_labels():
     seen = audit.observe(Tokens(), torch.utils.data.DataLoader(rows, batch_size=9), None, MEMBER)
     np.testing.assert_array_equal(seen.logits, wanted)
     assert (seen.labels == Y).all()
-    shuffled = torch.utils.data.DataLoader(data, shuffle=True)
-    with pytest.raises(ValueError, match="x: given a DataLoader that shuffles"):
-        audit.observe(Tokens(), shuffled, None, MEMBER)
+    tools = torch.utils.data
+    batches = tools.BatchSampler(tools.RandomSampler(data), 7, False)
+    for shuffled in (
+        tools.DataLoader(data, shuffle=True),
+        tools.DataLoader(data, batch_sampler=batches),
+        tools.DataLoader(data, sampler=tools.SubsetRandomSampler(range(60))),
+        tools.DataLoader(data, sampler=tools.WeightedRandomSampler([1.0] * 60, 60)),
+    ):
+        with pytest.raises(ValueError, match="x: given a DataLoader that shuffles"):
+            audit.observe(Tokens(), shuffled, None, MEMBER)
+    ragged = [(torch.zeros(5 + k // 9, dtype=int), 0) for k in range(60)]
+    with pytest.raises(ValueError, match=r"records of shapes \(5,\) and \(11,\) \(x\), expected"):
+        audit.observe(Tokens(), tools.DataLoader(ragged, batch_size=1), None, MEMBER)
+    mixed = [({"tokens": t}, t, 0) for t in torch.tensor(TOKENS)]
+    with pytest.raises(ValueError, match=r"batches of type dict \(x\), expected tensors"):
+        audit.observe(Tokens(), tools.DataLoader(mixed, batch_size=9), None, MEMBER)
     with pytest.raises(ValueError, match="y: given None"):
         audit.observe(Tokens(), TOKENS, None, MEMBER)
 
@@ -96,8 +175,105 @@ def test_a_network_keeps_its_modes_and_says_what_fails():
     np.testing.assert_array_equal(seen.logits, outputs(net, X.astype(np.float32)))
     with pytest.raises(ValueError, match=r"predict: given a network that fails \(mat1 and mat2"):
         audit.observe(net, X[:, :2], Y, MEMBER)
+    for x, said in (
+        (TOKENS + 100, r"\(index out of range"),
+        ({"token": TOKENS}, r"\(.*unexpected keyword argument 'token'\)"),
+        ((TOKENS, TOKENS, TOKENS), r"\(.*takes from 2 to 3 positional arguments"),
+    ):
+        with pytest.raises(ValueError, match="predict: given a network that fails " + said):
+            audit.observe(Tokens(), x, Y, MEMBER)
     with pytest.raises(ValueError, match="a network and records that are no numbers"):
         audit.observe(net, [str(i) for i in range(60)], Y, MEMBER)
+
+
+class Far(torch.Tensor):
+    """A tensor of the device that `Elsewhere` pretends to have."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+
+class Elsewhere(torch.overrides.TorchFunctionMode):
+    """A second device on a machine without one: what is not moved there or back fails as there.
+
+    Its tensors are those of the processor under another type, so it shows that inputs and outputs
+    are moved, and nothing of how a real device computes.
+    """
+
+    DEVICE = torch.device("cuda", 0)
+
+    def __init__(self):
+        super().__init__()
+        self.moved, self.fetched = [], 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        given, kwargs = pytree.tree_leaves([args, kwargs]), kwargs or {}
+        tensors = [one for one in given if isinstance(one, torch.Tensor)]
+        far = [one for one in tensors if isinstance(one, Far)]
+        plain = [a.as_subclass(torch.Tensor) if isinstance(a, Far) else a for a in args]
+        if func == torch.Tensor.device.__get__ and far:
+            return self.DEVICE
+        if func is torch.Tensor.to and self.DEVICE in given:
+            self.moved.append(args[0].dtype)
+            return plain[0].to(*(one for one in args[1:] if one != self.DEVICE)).as_subclass(Far)
+        if not far:
+            return func(*args, **kwargs)
+        if func is torch.Tensor.cpu:
+            self.fetched += 1
+            return plain[0]
+        if func in (torch.Tensor.numpy, torch.Tensor.__array__):
+            raise TypeError("can't convert cuda:0 device type tensor to numpy")
+        if len(far) < len(tensors):
+            raise RuntimeError("Expected all tensors to be on the same device")
+        found = func(*plain, **kwargs)
+        return found.as_subclass(Far) if isinstance(found, torch.Tensor) else found
+
+    def network(self, net):
+        """A network that was moved there."""
+        for module in net.modules():
+            for name, weight in module._parameters.items():
+                there = torch.nn.Parameter(weight.detach().as_subclass(Far), requires_grad=False)
+                module._parameters[name] = there
+        return net
+
+
+@pytest.mark.parametrize("form", ["table", "dict", "tuple"])
+def test_inputs_go_to_the_networks_device_and_outputs_come_back(form):
+    given = {"tokens": TOKENS, "mask": (RNG.random((60, 5)) < 0.5).astype(np.float32)}
+    with Elsewhere() as device:
+        net = device.network(Tokens(form))
+        for x, wanted in (
+            (TOKENS, outputs(Tokens(), TOKENS)),
+            (torch.tensor(TOKENS).as_subclass(Far), outputs(Tokens(), TOKENS)),
+            (given, outputs(Tokens(), *given.values())),
+        ):
+            y, member = (torch.tensor(part).as_subclass(Far) for part in (Y, MEMBER))
+            device.moved, device.fetched = [], 0
+            seen = audit.observe(net, x, y, member)
+            np.testing.assert_array_equal(seen.logits, wanted)
+            assert (seen.labels == Y).all() and (seen.member == MEMBER).all()
+            assert device.moved == [torch.int64, torch.float32][: len(x) if x is given else 1]
+            own = isinstance(x, Far)  # records, labels and membership are fetched too
+            assert device.fetched == 3 + own
+        # what this machine pretends: without the move the network fails
+        with pytest.raises(RuntimeError, match="on the same device"):
+            net(torch.tensor(TOKENS))
+        with pytest.raises(TypeError, match="cuda:0"):
+            net.last.bias.numpy()
+
+
+def test_a_network_whose_numbers_are_buffers():
+    """Without a parameter, or with whole numbers first, the type of its inputs is still found."""
+
+    class Fixed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("order", torch.tensor([2, 0, 1]))
+            self.register_buffer("weight", torch.eye(3, dtype=torch.float64))
+
+        def forward(self, x):
+            return x[:, self.order] @ self.weight
+
+    np.testing.assert_array_equal(audit.observe(Fixed(), X, Y, MEMBER).logits, X[:, [2, 0, 1]])
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a second device")
@@ -285,6 +461,7 @@ def never(x, y):
         ({"x": [[1], [1, 2]]}, "x: given a ragged sequence"),
         ({"x": 3}, "x: given int"),
         ({"predict": lambda x: "one"}, "predict: given predictions of shape"),
+        ({"predict": lambda x: [{"a": 0.5}] * 60}, "predict: given answers of type dict, expected"),
         ({"predict": lambda x: x[:, :2].astype(int)}, "predict: given predictions of dtype"),
     ],
 )

@@ -160,6 +160,12 @@ def test_records_as_csv(leaking):
     assert len(table) == 200 and {"record", "member", "LOSS", "site"} <= set(table)
 
 
+def test_records_as_parquet(leaking, tmp_path):
+    leaking.records().to_parquet(tmp_path / "records.parquet")
+    table = pd.read_parquet(tmp_path / "records.parquet")
+    pd.testing.assert_frame_equal(table, leaking.records())
+
+
 def test_a_level_is_printed_as_it_is():
     text = audit.run(observed(), delta=0.001).to_markdown()
     assert "probability of 99.9 %" in text and "probability of 100 %" not in text

@@ -47,42 +47,88 @@ def csv(tmp_path, table):
     return audit.load(tmp_path / "seen.csv")
 
 
-def test_a_table_is_the_same_as_an_archive(tmp_path):
+def parquet(tmp_path, table):
+    table.to_parquet(tmp_path / "seen.parquet", index=False)
+    return audit.load(tmp_path / "seen.parquet")
+
+
+either = pytest.mark.parametrize("loaded", [csv, parquet], ids=lambda form: form.__name__)
+
+
+@either
+def test_a_table_is_the_same_as_an_archive(tmp_path, loaded):
     wanted = arrays(tmp_path / "seen.npz")
     shuffled = frame().sample(frac=1, axis=1, random_state=0)  # columns in any order
     for table in (frame(), shuffled):
-        seen = csv(tmp_path, table)
+        seen = loaded(tmp_path, table)
         for name in ("logits", "labels", "member", "shadow_logits", "shadow_member", "features"):
             np.testing.assert_array_equal(getattr(seen, name), getattr(wanted, name), err_msg=name)
         assert seen.assignment == "random" and (seen.columns["age"] == AGE).all()
     assert audit.run(seen).content == audit.run(wanted).content
 
 
-def test_named_classes_and_words_for_membership(tmp_path):
+@either
+def test_named_classes_and_words_for_membership(tmp_path, loaded):
     change = {f"probabilities.{k}": None for k in range(3)}
     change |= {f"probabilities.{name}": P[0, :, k] for k, name in enumerate(CLASSES)}
     change["label"] = np.array(CLASSES)[LABELS]
     change["member"] = np.where(MEMBER, "Yes", "no ")
-    seen = csv(tmp_path, frame(**change))
+    seen = loaded(tmp_path, frame(**change))
     assert (seen.labels == LABELS).all() and (seen.member == MEMBER).all()
 
 
-def test_a_regression(tmp_path):
+@either
+def test_a_regression(tmp_path, loaded):
     target, prediction = RNG.normal(size=N), RNG.normal(size=N)
     table = pd.DataFrame({"target": target, "prediction": prediction, "member": MEMBER})
-    seen = csv(tmp_path, table)
+    seen = loaded(tmp_path, table)
     error = (target - prediction) ** 2
     assert seen.task == "regression"
     np.testing.assert_allclose(seen.logits[:, 0], -error / error.mean())
     table["shadow_predictions.0"], table["shadow_member.0"] = target, MEMBER
-    assert (csv(tmp_path, table).shadow_logits[0] == 0).all()
+    assert (loaded(tmp_path, table).shadow_logits[0] == 0).all()
 
 
-def test_parquet(tmp_path):
-    pytest.importorskip("pyarrow", reason="needs pyarrow")
-    frame().to_parquet(tmp_path / "seen.parquet")
-    seen = audit.load(tmp_path / "seen.parquet")
-    np.testing.assert_array_equal(seen.logits, arrays(tmp_path / "seen.npz").logits)
+def test_types_that_only_parquet_has(tmp_path):
+    """Categories, small and nullable numbers, texts as Arrow keeps them: the same observations."""
+    change = {"label": pd.array(LABELS, dtype="Int8"), "assignment": pd.Categorical(["random"] * N)}
+    change["member"] = pd.array(MEMBER, dtype="boolean")
+    change["probabilities.0"] = pd.array(P[0, :, 0], dtype="double[pyarrow]")
+    change["columns.side"] = pd.array(np.where(AGE > 40, "old", "young"), dtype="string[pyarrow]")
+    seen, wanted = parquet(tmp_path, frame(**change)), arrays(tmp_path / "seen.npz")
+    for name in ("logits", "labels", "member", "assignment"):
+        np.testing.assert_array_equal(getattr(seen, name), getattr(wanted, name), err_msg=name)
+    assert seen.columns["side"].tolist() == np.where(AGE > 40, "old", "young").tolist()
+
+
+def without_the_first(values, dtype):
+    found = pd.array(values, dtype=dtype)
+    found[0] = pd.NA
+    return found
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"member": without_the_first(MEMBER, "boolean")}, "member: given an array of dtype obj"),
+        ({"label": without_the_first(LABELS, "Int64")}, "labels: given an array of dtype float64"),
+        (
+            {"probabilities.0": without_the_first(P[0, :, 0], "Float64")},
+            "probabilities: given a smallest entry of nan",
+        ),
+        (
+            {"features.0": without_the_first(FEATURES[:, 0], "double[pyarrow]")},
+            "features: given 1 entries that are not finite",
+        ),
+        (
+            {"probabilities": list(P[0]), **{f"probabilities.{k}": None for k in range(3)}},
+            "given the column 'probabilities', expected probabilities.0",
+        ),
+    ],
+)
+def test_bad_tables_that_only_parquet_has(tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        audit.permits(parquet(tmp_path, frame(**change)))
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
@@ -148,3 +194,17 @@ def test_files_that_are_no_tables(tmp_path, content):
     (tmp_path / "seen.csv").write_bytes(content)
     with pytest.raises(ValueError, match="given"):
         audit.load(tmp_path / "seen.csv")
+
+
+@pytest.mark.parametrize("kept", [0, 4, 0.5, 0.99])
+def test_a_parquet_file_that_was_cut_off(tmp_path, kept):
+    parquet(tmp_path, frame())
+    path = tmp_path / "seen.parquet"
+    content = path.read_bytes()
+    path.write_bytes(content[: kept if isinstance(kept, int) else int(kept * len(content))])
+    with pytest.raises(ValueError, match="path: given .* which cannot be read") as raised:
+        audit.load(path)
+    assert "\n" not in str(raised.value)
+    path.write_bytes(b"label,member\n0,1\n")
+    with pytest.raises(ValueError, match="path: given .* which cannot be read"):
+        audit.load(path)

@@ -210,3 +210,51 @@ def test_the_clearest_blind_way_is_named():
     two_ways = [{"saw": "x", "limits": [Estimate(0.9, 0.8, 0.95), Estimate(0.7, 0.6, 0.8)]}]
     found = verdict.decide(quiet(), two_ways, **GIVEN)
     assert "AUC of 0.900" in found["reasons"][0]
+
+
+PERSONS = (
+    "Of 1,000 members, an attack of this report finds at most 100 more than it falsely accuses of "
+    "1,000 non-members, at whatever threshold (TPR - FPR at most 0.1000)."
+)
+NOTHING = (
+    "None of the 3 figures that were fixed beforehand is shown to exceed what {} reaches. That "
+    "does not show that there is no leak."
+)
+BLIND = (
+    "classifier that saw the inputs and the label, and never the model, tells members from "
+    "non-members with an AUC of 0.610 (limits 0.510 to 0.710) on records that it was not fitted on."
+)
+SENTENCES = {
+    "nothing": [PERSONS, NOTHING.format("guessing")],
+    "nothing, as they came": [PERSONS, NOTHING.format("a classifier that never saw the model")],
+    "an AUC": ["The AUC of LOSS is 0.555 (limits 0.510 to 0.600), and guessing reaches 0.500."],
+    "epsilon alone": ["The bound of epsilon of LOSS: epsilon of this training is at least 0.30."],
+    "as they came, above the ceiling": [
+        "The AUC of LOSS is 0.655 (limits 0.610 to 0.700), and a classifier that never saw the "
+        "model reaches at most 0.600 (unless the labels drift)."
+    ],
+    "drift": [
+        f"A {BLIND}",
+        "No attack does better than a blind classifier may, so what the attacks find is no "
+        "evidence about the model.",
+    ],
+    "coins and drift": [
+        f"Chance is said to have decided who is a member (assignment 'coins'), but a {BLIND}"
+    ],
+    "below one half, further than drift explains": [
+        "The AUC of LOSS is 0.295 [0.200, 0.390], below 0.400: it takes members for non-members, "
+        "though no blind classifier tells the groups apart. The masks may be inverted, or belong "
+        "to other models."
+    ],
+    "as they came, without features": [
+        "Nothing says that chance decided who is a member (assignment 'given'), and without "
+        "features no blind classifier can say whether the groups differ by themselves."
+    ],
+    "masks": ["The masks seem inverted."],
+}
+
+
+@pytest.mark.parametrize("situation", SENTENCES)
+def test_from_a_situation_to_every_reason(situation):
+    figures, seen, rest, _, _ = GOLDEN[situation]
+    assert verdict.decide(figures, seen, **rest)["reasons"] == SENTENCES[situation]

@@ -41,8 +41,9 @@ def by_name(requirements):
 
 
 def needed():
-    """What the library imports: what comes with it, and what training needs."""
-    return by_name(project()["dependencies"]) | by_name(project()["optional-dependencies"]["train"])
+    """What the library imports: what comes with it, what training and what Parquet needs."""
+    extra = project()["optional-dependencies"]
+    return by_name([*project()["dependencies"], *extra["train"], *extra["parquet"]])
 
 
 def imported(tree):
@@ -87,7 +88,7 @@ def test_library_states_exactly_what_it_imports():
     }
     names -= set(sys.stdlib_module_names) | {"mia_lib"}
     names -= {"IPython"}  # asked for only inside a notebook, where it runs already
-    names -= {"pyarrow"}  # named where a Parquet file is read, and not needed otherwise
+    names |= {"pyarrow"}  # by pandas, which is told its name where a table is Parquet
     assert {canonicalize_name(DISTRIBUTION.get(name, name)) for name in names} == set(needed())
 
 
@@ -106,13 +107,13 @@ def test_one_version_everywhere():
 
 def test_the_plain_install_trains_nothing():
     light = by_name(project()["dependencies"])
-    assert not {"torch", "torchvision", "opacus"} & set(light)
+    assert not {"torch", "torchvision", "opacus", "pyarrow"} & set(light)
     assert {*extras.TRAIN} == set(by_name(project()["optional-dependencies"]["train"]))
 
 
 def test_the_book_has_what_it_is_built_with():
     book = by_name(project()["optional-dependencies"]["book"])
-    assert book.pop("mia-lib").extras == {"train"}
+    assert book.pop("mia-lib").extras == {"parquet", "train"}
     versions = {canonicalize_name(one.name): next(iter(one.specifier)).version for one in pinned()}
     for name, one in book.items():
         assert one.specifier.contains(versions[name])
