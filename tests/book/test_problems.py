@@ -87,6 +87,8 @@ def off(value):
         return lambda *given, **named: off(value(*given, **named))
     if isinstance(value, metrics.Metric):
         return metrics.Metric(*(1.1 * x + 0.1 for x in vars(value).values()))
+    if isinstance(value, str):
+        return f"not {value}"
     if isinstance(value, dict):
         return {key: off(one) for key, one in value.items()}
     if isinstance(value, (int, np.integer)):
