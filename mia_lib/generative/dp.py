@@ -1,7 +1,7 @@
 """DP-cGAN (Torkzadehmahani et al. 2019): a conditional GAN whose discriminator is trained with
 differential privacy.
 
-Taught in book/generative.ipynb.
+Run in notebooks/gan.ipynb.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class DpCganRecipe(GanRecipe):
 
     Notes
     -----
-    Taught in book/generative.ipynb.
+    Run in notebooks/gan.ipynb.
     """
 
     n_classes: int | None = None
@@ -99,7 +99,7 @@ def dp_cgan(x, labels, recipe=DpCganRecipe(), *, checkpoints=None, folder=None, 
     number drawn. `Gan.losses` is not private. The noise is for experiments that can be repeated: do
     not deploy it where an adversary may know the seed. MACE v1 appendix A.4: sigma 5.1, C 1.1.
     Torkzadehmahani et al. clip the mean gradients of the real and of the generated batch; ours are
-    clipped record by record, as DP-SGD asks. Taught in book/generative.ipynb.
+    clipped record by record, as DP-SGD asks. Run in notebooks/gan.ipynb.
 
     Examples
     --------

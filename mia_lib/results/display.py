@@ -152,7 +152,7 @@ def sortable(frame, name):
 
     Notes
     -----
-    Taught in book/generative.ipynb.
+    Taught in book/replication.ipynb.
 
     Examples
     --------

@@ -158,7 +158,7 @@ def test_index_leads_to_a_page(contexts, site):
 
 def test_the_table_of_papers_sorts_by_mouse_and_keyboard(contexts, site):
     page = contexts[1280, "light"].new_page()
-    page.goto(f"{site}/book/generative.html")
+    page.goto(f"{site}/book/replication.html")
 
     def column(number):
         return page.locator(f"#papers tbody td:nth-child({number})").all_inner_texts()
