@@ -1,8 +1,8 @@
 """A Sphinx extension for 404.html, which servers of static pages show where no page is.
 
-It is shown at addresses of any depth, so it brings its style with it, and its links begin
-at the root of the site: `html: baseurl` of the configuration, or, where that is not set,
-what stands in the address before the folder of the pages.
+It is shown at addresses of any depth, so it brings its style with it, and its links
+begin at the root of the site: `html: baseurl` of the configuration, or, where that is
+not set, what stands in the address before the folder of the pages.
 """
 
 import html
@@ -38,8 +38,8 @@ document.documentElement.dataset.theme =
 <body>
 <main>
 <h1>There is no such page</h1>
-<p>Nothing is at <code id="asked">this address</code>. Pages that were divided or renamed
-may have taken it along.</p>
+<p>Nothing is at <code id="asked">this address</code>. A page that was divided or
+renamed may have taken it along.</p>
 <p id="near" hidden>Did you look for <a href=""></a>?</p>
 <form role="search" action="search.html">
 <label for="q">Search the book</label>
