@@ -38,6 +38,7 @@ MARGIN = 16  # mm, left and right
 COLUMN = round((210 - 2 * MARGIN) / 25.4 * 96 / SCALE)  # px of the site that a line of A4 takes
 AT_ONCE = 6  # pages of the site that are printed together
 INSIDE = "https://inside.invalid/#"  # links inside the book, until it is bound
+FAULTS = ("notTypeset", "formulaErrors", "brokenImages", "unfinished", "cut", "tooWide")
 LONGEST = 600_000  # ms, for one step of the browser
 
 
@@ -261,7 +262,7 @@ def printed(page, address):
     page.goto(address, wait_until="load")
     seen = page.evaluate((PARTS / "fit.js").read_text(encoding="utf-8"))
     data = page.pdf(format="A4", scale=SCALE, print_background=True, prefer_css_page_size=True)
-    for what in ("notTypeset", "formulaErrors", "brokenImages", "cut", "tooWide"):
+    for what in FAULTS:
         wrong += [f"{what}: {one}" for one in seen[what]]
     if wrong:
         sys.exit("==> stopped: a page cannot be printed as it is\n" + "\n".join(wrong[:40]))

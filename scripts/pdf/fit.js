@@ -31,6 +31,12 @@ async () => {
   const cut = [...document.querySelectorAll("main *")].filter(one =>
     one.scrollHeight > one.clientHeight + 4 && one.clientHeight > 20 && !one.closest("mjx-container, svg") &&
     getComputedStyle(one).overflowY !== "visible");
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), unfinished = [];
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node.parentElement.closest("pre, code, script, style, .math")) continue;
+    const found = node.data.match(/.{0,30}(\?\?|\{[a-z][a-z:.-]*\}`|\\\(|\\\[|\$\\).{0,30}/);
+    if (found) unfinished.push(found[0]);
+  }
   return {
     formulas: written.length,
     pictures: document.images.length,
@@ -40,6 +46,7 @@ async () => {
       written.filter(one => !one.querySelector("mjx-container")).map(one => one.textContent),
     formulaErrors: [...document.querySelectorAll("mjx-merror")].map(one => one.textContent),
     brokenImages: [...document.images].filter(one => !one.naturalWidth).map(one => one.src),
+    unfinished,
     cut: cut.slice(0, 20).map(one => `${one.closest("article")?.id}: ${one.tagName}.${one.className}`),
     tooWide: tooWide.slice(0, 20).map(one =>
       `${one.closest("article")?.id}: ${one.tagName}.${one.className} ` +

@@ -8,9 +8,11 @@ from urllib.parse import urlsplit
 
 import pypdf
 import pytest
-from browsing import HTML, browser_path, needed
+import yaml
+from browsing import HTML, browser_path, needed, serve
 from bs4 import BeautifulSoup
 from limits import ROOT
+from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -133,6 +135,53 @@ def test_no_text_is_left_unfinished_and_solutions_are_open(made, articles):
         assert "\\" in words or words in " ".join(text.split())
 
 
-def test_a_page_that_is_not_in_the_book_is_said(capsys):
+def test_a_page_that_is_not_in_the_book_is_said():
     with pytest.raises(SystemExit, match="given book/nothing, expected pages"):
         pdf.Printable(["book/nothing"], HTML)
+
+
+def test_what_cannot_be_printed_is_noticed(tmp_path):
+    """Each thing that the printing looks for, in a page that is made wrong in every way."""
+    (tmp_path / "bad.html").write_text(
+        """<!doctype html><html><body><main><article id="bad"><img src="missing.png" alt="">
+        <script>window.MathJax = {startup: {promise: Promise.resolve()}};</script>
+        <span class="math">\\(x\\)</span> <mjx-merror>bad</mjx-merror>
+        <p>As {numref}`fig-lost` says, ?? of them.</p>
+        <div style="overflow: hidden; height: 30px; line-height: 90px">cut</div>
+        <div style="width: 3000px">wide</div></article></main></body></html>"""
+    )
+    needed(browser_path(), "no Chromium found: install it or name it in CHROMIUM")
+    with sync_playwright() as playwright, serve(tmp_path) as site:
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 800, "height": 900})
+        with pytest.raises(SystemExit) as said:
+            pdf.printed(page, f"{site}/bad.html")
+        browser.close()
+    for what in pdf.FAULTS:
+        assert f"{what}: " in str(said.value)
+
+
+@pytest.mark.slow
+def test_the_whole_book_is_printed(tmp_path):
+    """A minute of processor time, or a little more: every page of the site in one file."""
+    needed(browser_path(), "no Chromium found: install it or name it in CHROMIUM")
+    needed((HTML / "index.html").is_file(), "the site is not built: run `make html` first")
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    names = [name for name, _, _ in pdf.contents(toc)]
+    texts = [(HTML / f"{name}.html").read_text(encoding="utf-8") for name in names]
+    whole = [BeautifulSoup(text, "html.parser").article for text in texts]
+    counted = pdf.build(names, tmp_path / "book.pdf", HTML)
+    assert counted["formulas"] == sum(len(one.select(".math")) for one in whole)
+    assert counted["pictures"] == sum(len(one.find_all("img")) for one in whole) + 1
+    document = pypdf.PdfReader(tmp_path / "book.pdf")
+    assert len(document.pages) == counted["pages"] > 5 * len(names)
+    pages = {page.indirect_reference.idnum for page in document.pages}
+    led = [link for _, link in links(document)]
+    assert all(link["/Dest"][0].idnum in pages for link in led if "/Dest" in link)
+    hosts = {urlsplit(link["/A"]["/URI"]).hostname for link in led if "/Dest" not in link}
+    assert not {"127.0.0.1", "inside.invalid", None} & hosts
+    titles = [title for _, title, _ in outline(document)]
+    for one in whole:
+        for gone in one.select("a.headerlink"):
+            gone.decompose()
+        assert " ".join(one.h1.get_text().split()) in titles
