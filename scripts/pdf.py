@@ -302,7 +302,7 @@ def bound(prints, outline, configuration):
         number, left, top = places[at]
         parent = next((above[k] for k in range(level - 1, -1, -1) if k in above), None)
         item = writer.add_outline_item(
-            text, number, parent=parent, fit=Fit.xyz(left, top), is_open=False
+            title=text, page_number=number, parent=parent, fit=Fit.xyz(left, top), is_open=False
         )
         above = {k: one for k, one in above.items() if k < level} | {level: item}
     writer.page_mode = "/UseOutlines"

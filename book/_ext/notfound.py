@@ -15,6 +15,7 @@ PAGE = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>No such page - {title}</title>
+<link rel="icon" href="data:,">
 <style>
 html {{ color-scheme: light; --ink: #1a1a1a; --paper: #ffffff; --link: #0b57c2; }}
 html[data-theme="dark"] {{
