@@ -11,6 +11,7 @@ alone, in which links to other pages are text.
 import html
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -325,17 +326,18 @@ def build(names, file=FILE, site=SITE):
     configuration = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     work = site.parent / "pdf"
     work.mkdir(exist_ok=True)
+    now = work / f"now-{os.getpid()}.html"  # two may print at once
     file.parent.mkdir(parents=True, exist_ok=True)
     total = {"pages": 0, "formulas": 0, "pictures": 0, "links": 0}
     with sync_playwright() as playwright, serve(site.parent) as address:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
 
         def on_paper(text, first, counted=True):
-            (work / "now.html").write_text(document(text, first, site), encoding="utf-8")
+            now.write_text(document(text, first, site), encoding="utf-8")
             page = browser.new_page(viewport={"width": COLUMN, "height": 1000})
             page.set_default_timeout(LONGEST)
             page.emulate_media(media="print", color_scheme="light")
-            made, seen = printed(page, f"{address}/pdf/now.html")
+            made, seen = printed(page, f"{address}/pdf/{now.name}")
             page.close()
             for what in ("formulas", "pictures", "links") if counted else ():
                 total[what] += seen[what]
@@ -358,6 +360,7 @@ def build(names, file=FILE, site=SITE):
             sys.exit(f"==> stopped: links lead to what is not in the PDF: {', '.join(lost[:20])}")
         with_numbers = on_paper(book_of.contents(numbers), 1)
         browser.close()
+    now.unlink()
     if len(with_numbers.pages) != len(front.pages):
         sys.exit("==> stopped: the table of contents grew by its page numbers")
     writer = bound([with_numbers, *prints], book_of.outline, configuration)

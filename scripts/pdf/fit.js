@@ -17,12 +17,18 @@ async () => {
   }
   const room = document.documentElement.clientWidth;
   const wide = "table, mjx-container[display], .framed svg";
+  for (const one of document.querySelectorAll("main table"))  // a table of long texts takes the line
+    if (one.offsetHeight > 50 * one.rows.length) one.style.width = "100%";
   const beyond = [...document.querySelectorAll(wide)].map(one => {
     const from = one.parentElement.getBoundingClientRect();
     const box = (one.querySelector(":scope > mjx-math") ?? one).getBoundingClientRect();
     return [one, (Math.min(from.right, room) - from.left) / box.width];
   }).filter(([, share]) => share < 1);
-  for (const [one, share] of beyond) one.style.zoom = Math.max(0.3, share * 0.99);
+  for (const [one, share] of beyond) {
+    const zoom = Math.max(0.3, share * 0.99);
+    one.style.zoom = zoom;
+    if (one.matches("table")) one.style.width = `${99 / zoom}%`;
+  }
   const written = [...document.querySelectorAll(".math")];
   const tooWide = [...document.querySelectorAll("main *")].filter(one => {
     const box = one.getBoundingClientRect();
