@@ -27,7 +27,7 @@ async () => {
   for (const [one, share] of beyond) {
     const zoom = Math.max(0.3, share * 0.99);
     one.style.zoom = zoom;
-    if (one.matches("table")) one.style.width = `${99 / zoom}%`;
+    if (one.matches("table")) one.style.width = "auto";
   }
   const written = [...document.querySelectorAll(".math")];
   const tooWide = [...document.querySelectorAll("main *")].filter(one => {
