@@ -12,6 +12,7 @@ import html
 import io
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -181,8 +182,8 @@ class Printable:
             self.lines.append((page, depth, found[0][1]))
             self.names.append(page)
             self.texts.append(text + str(body))
-        led_to = BeautifulSoup("".join(self.texts), "html.parser").find_all("a", href=True)
-        self.led_to = {unquote(one["href"][len(INSIDE) :]) for one in led_to if inside(one["href"])}
+        led_to = re.findall(f'href="{re.escape(INSIDE)}([^"]*)"', "".join(self.texts))
+        self.led_to = {unquote(html.unescape(at)) for at in led_to}
         self.led_to |= {at for _, _, at in self.outline}
 
     def contents(self, numbers):
@@ -232,8 +233,8 @@ def document(text, first, site):
             "processHtmlClass": ignored,
         }
     }
-    places = BeautifulSoup(text, "html.parser").find_all(id=True)
-    anchors = "".join(f'<a href="#{html.escape(one["id"])}"></a>' for one in places)
+    places = re.findall(r'\bid="([^"]+)"', text)  # as they are written: nothing is parsed again
+    anchors = "".join(f'<a href="#{at}"></a>' for at in places)
     return (
         '<!DOCTYPE html>\n<html lang="en" data-theme="light" data-mode="light"><head>'
         '<meta charset="utf-8"><title>.</title>'
