@@ -6,7 +6,7 @@ PYTEST = $(PYTHON) -m pytest -rs --durations=10 $(PYTEST_FLAGS)
 # One thread per process: two torch threads on a busy machine are many times slower than one.
 export OMP_NUM_THREADS = 1
 
-.PHONY: help setup book html execute lab test mutate portable reseed bench costs play slides handout data run stale clean
+.PHONY: help setup book html execute lab test mutate portable reseed bench costs play slides pdf handout data run stale clean
 .DEFAULT_GOAL := help
 
 help:  ## list the verbs
@@ -69,6 +69,9 @@ play: setup  ## make the numbers of the playable pages again (NAMES="game record
 
 slides: setup  ## slides of every chapter, offline HTML in _build/slides (NAMES="lira ...", default all)
 	@$(PYTHON) scripts/slides.py $(NAMES)
+
+pdf: setup  ## the whole book as one PDF in _build/pdf (PAGES="book/lira ...", default all; needs a Chromium)
+	@$(PYTHON) scripts/pdf.py $(PAGES)
 
 handout: setup  ## the problem sets as students get them, without solutions, in _build/handout (NAMES="lira ...", default all)
 	@$(PYTHON) scripts/handout.py $(NAMES)

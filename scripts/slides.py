@@ -447,9 +447,10 @@ def index(titles):
     )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Slides</title>'
-        "<style>body{font:18px/1.5 system-ui,sans-serif;max-width:44em;margin:2em auto;"
-        "padding:0 1em}</style></head>\n<body><h1>Slides</h1>\n<p>Arrows, space, Home and End turn "
-        "the slides, N shows the notes, the browser's print makes a PDF.</p>\n"
+        "<style>:root{color-scheme:light dark}body{font:18px/1.5 system-ui,sans-serif;"
+        "max-width:44em;margin:2em auto;padding:0 1em}</style></head>\n"
+        "<body><h1>Slides</h1>\n<p>Arrows, space, Home and End turn the slides, N "
+        "shows the notes, the browser's print makes a PDF.</p>\n"
         f"<ol>\n{lines}\n</ol></body></html>\n"
     )
 

@@ -1,49 +1,27 @@
 """What the tests of the built pages share: where the site is, a server on loopback, contexts."""
 
 import contextlib
-import functools
-import http.server
 import os
-import shutil
-import threading
+import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+
+from browser import browser_path, serve  # noqa: E402  (the folder of scripts is not a package)
+
+__all__ = ["HTML", "SCHEMES", "WIDTHS", "browse", "browser_path", "needed", "serve"]
 
 HTML = Path(__file__).resolve().parents[1] / "_build" / "html"
 WIDTHS = (390, 1280)
 SCHEMES = ("light", "dark")
 
 
-def browser_path():
-    """Where Chromium is, or None."""
-    named = os.environ.get("CHROMIUM")
-    return named or next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-    )
-
-
 def needed(condition, reason):
     """Skip, or in CI fail, where something that the tests need is missing."""
     if not condition:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-@contextlib.contextmanager
-def serve(folder):
-    """Serve a folder on loopback; gives the address."""
-    handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
 
 
 @contextlib.contextmanager

@@ -147,6 +147,26 @@ def test_make_book_never_shows_a_number_older_than_the_code(tree):
 
 
 @pytest.mark.slow
+def test_one_setting_points_every_button_to_a_repository(tree):
+    settings = tree / "_config.yml"
+    before = settings.read_text()
+    address = yaml.safe_load(before)["repository"]["url"]
+    owner = address.removeprefix("https://github.com/")
+    try:
+        settings.write_text(before.replace(address, "https://github.com/somebody/something"))
+        code, said = make(tree, "html")
+        assert code == 0, said
+        html = page(tree, "notebooks/tiny")
+        binder, colab = "https://mybinder.org/v2/gh/", "https://colab.research.google.com/github/"
+        assert f"{binder}somebody/something/main?urlpath=lab/tree/notebooks/tiny.ipynb" in html
+        assert f"{colab}somebody/something/blob/main/notebooks/tiny.ipynb" in html
+        assert "https://github.com/somebody/something/issues" in html
+        assert owner not in "".join(path.read_text() for path in tree.glob("_build/html/*/*.html"))
+    finally:
+        settings.write_text(before)
+
+
+@pytest.mark.slow
 def test_a_failed_step_stops_with_an_error(tree):
     intro = tree / "book" / "intro.ipynb"
     good = intro.read_text()
@@ -197,6 +217,8 @@ def test_make_alone_lists_the_verbs():
         "reseed",
         "bench",
         "play",
+        "slides",
+        "pdf",
         "data",
         "clean",
     ):
