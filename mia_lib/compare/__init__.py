@@ -9,6 +9,7 @@ Taught in book/lira.ipynb.
 """
 
 from mia_lib.compare.agreement import rank_correlation, top_overlap
+from mia_lib.compare.choices import scored, shadow_models, two_choices
 from mia_lib.compare.laws import PowerLaw, jackknife, power_law
 from mia_lib.compare.protocol import (
     RATES,
@@ -32,9 +33,12 @@ __all__ = [
     "percent",
     "power_law",
     "rank_correlation",
+    "scored",
+    "shadow_models",
     "show",
     "table",
     "top_overlap",
     "tpr_ratio",
+    "two_choices",
     "verdict",
 ]

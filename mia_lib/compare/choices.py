@@ -15,7 +15,6 @@ from mia_lib.compare.protocol import checked
 from mia_lib.compare.ratio import tpr_ratio
 
 ATTACK, RECIPE, UNDECIDED = "the attack", "the recipe", "undecided"
-ROOM = 1.3  # of a letter's height, between the middles of two names beside an axis
 
 
 def shadow_models(attack, n_models):
@@ -31,6 +30,10 @@ def shadow_models(attack, n_models):
     -------
     int
         0; 1, of which any would do; or S - 1, where each record needs its own.
+
+    Notes
+    -----
+    Taught in book/which_attack.ipynb.
 
     Examples
     --------
@@ -72,6 +75,10 @@ def scored(attack, outputs, labels, member, n_targets, **offered):
     ------
     ValueError
         More targets than models, masks of another shape; as `lira.leave_one_out`.
+
+    Notes
+    -----
+    Taught in book/which_attack.ipynb.
 
     Examples
     --------
@@ -133,7 +140,7 @@ def two_choices(scores, member, fpr, *, strong, weak, plain, delta=0.05, rng=Non
     -----
     Both exchanges start from the strong attack on the plain recipe, so the quotient of their ratios
     is "both", and one interval decides. Every recipe is shown: which of the two moves more depends
-    on which recipes are asked about. Ours.
+    on which recipes are asked about. Ours. Taught in book/which_attack.ipynb.
 
     Examples
     --------
@@ -166,104 +173,3 @@ def two_choices(scores, member, fpr, *, strong, weak, plain, delta=0.05, rng=Non
             "moves more": ATTACK if both.low > 1 else RECIPE if both.high < 1 else UNDECIDED,
         }
     return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def names_beside(ax, x, y, names, *, colors=None, size=8):
-    """Write names at the right of a picture, each joined to its point, none on another.
-
-    Parameters
-    ----------
-    ax : matplotlib axes
-        Its limits and scales are to be set before.
-    x, y : sequences of k numbers
-        The points.
-    names : sequence of k str
-    colors : sequence of k colours, optional
-        None: the colour of the text.
-    size : float
-        Of the letters, in points.
-
-    Returns
-    -------
-    list of matplotlib.text.Annotation
-        As the names were given.
-
-    Raises
-    ------
-    ValueError
-        Not as many names as points.
-
-    Notes
-    -----
-    The heights are those that move the names least in the sense of squares (isotonic regression),
-    in the order of the points. In place of a legend, which makes the reader look to and fro.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> ax = Figure().add_subplot()
-    >>> _ = ax.set(xlim=(0, 1), ylim=(0, 1))
-    >>> low, high = names_beside(ax, [0.5, 0.5], [0.5, 0.5], ["a", "b"])
-    >>> bool(low.xyann[1] < 0.5 < high.xyann[1])
-    True
-    """
-    x, y = (checks.real_array(name, values, 1) for name, values in (("x", x), ("y", y)))
-    if not len(x) == len(y) == len(names):
-        given = f"{len(names)} names, {len(x)} and {len(y)} numbers"
-        checks.fail("names", given, "as many as there are points")
-    colors = [None] * len(names) if colors is None else colors
-    to_axes = ax.transScale + ax.transLimits
-    height = to_axes.transform(np.column_stack([x, y]))[:, 1]
-    points = 72 * ax.get_position().height * ax.figure.get_size_inches()[1]
-    found = []
-    for place, name, color, at in zip(
-        zip(x, y), names, colors, apart(height, ROOM * size / points)
-    ):
-        line = {"arrowstyle": "-", "linewidth": 0.6, "color": color or "grey", "shrinkB": 3}
-        found.append(
-            ax.annotate(
-                name,
-                place,
-                (1.03, at),
-                textcoords="axes fraction",
-                va="center",
-                fontsize=size,
-                color=color,
-                annotation_clip=False,
-                arrowprops=line,
-            )
-        )
-    return found
-
-
-def apart(heights, gap):
-    """Heights that are moved as little as it takes to lie a gap apart, in the same order.
-
-    Parameters
-    ----------
-    heights : array (k,)
-    gap : float
-
-    Returns
-    -------
-    float64 array (k,)
-        The least squares of the moves; equal heights keep the order in which they came.
-
-    Examples
-    --------
-    >>> apart(np.array([1.0, 1.0, 5.0]), 0.5).tolist()
-    [0.75, 1.25, 5.0]
-    """
-    order = np.argsort(heights, kind="stable")
-    steps = gap * np.arange(len(order))
-    blocks = []  # of means that do not fall: sum and count
-    for height in heights[order] - steps:
-        blocks.append([float(height), 1])
-        while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] > blocks[-1][0] * blocks[-2][1]:
-            total, count = blocks.pop()
-            blocks[-1][0] += total
-            blocks[-1][1] += count
-    level = [total / count for total, count in blocks for _ in range(count)]
-    found = np.empty(len(order))
-    found[order] = np.array(level) + steps
-    return found
