@@ -16,7 +16,8 @@ many standard deviations lie between it and its limit. A notebook keeps the entr
 until today's has been run under as many shifts; the entry says so then.
 
 A cell that compares two trainings from one and the same generator, one by hand and one by the
-library, is tagged `same-seed` and runs without a shift.
+library, is tagged `same-seed` and runs without a shift. A notebook whose cells cannot reach what
+shifts seeds trains nothing: it is run under the first shift alone, and its entry says so.
 """
 
 import argparse
@@ -39,7 +40,8 @@ import book
 sys.path.insert(0, str(book.ROOT))
 
 from mia_lib import machine  # noqa: E402
-from mia_lib.results.code import hash_code  # noqa: E402  (this tree's)
+from mia_lib import reseed as shifting  # noqa: E402
+from mia_lib.results.code import hash_code, reached  # noqa: E402  (this tree's)
 
 ROOT = book.ROOT
 RUNS = book.BUILD / "reseed"
@@ -121,6 +123,17 @@ def key_of(path):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def trains(path):
+    """Whether a shift can change anything: the cells of the notebook reach what asks for it."""
+    by_hand = shifting.VARIABLE in path.read_text(encoding="utf-8")
+    return by_hand or any(name.startswith("mia_lib.reseed.") for name in reached(path))
+
+
+def shifts_of(path, shifts):
+    """The shifts under which a notebook is run: all, or the first where nothing is trained."""
+    return range(1, (shifts if trains(path) else 1) + 1)
+
+
 def run_file(runs, path, shift):
     return runs / f"{path.parent.name}-{path.stem}--{shift:02d}.json"
 
@@ -195,16 +208,20 @@ def _short(value):
     return float(f"{value:.4g}") if np.isfinite(value) else None
 
 
-def table(store, paths, shifts, keys, before):
+def named(path):
+    """A notebook as the table names it, such as book/lira.ipynb."""
+    return path.relative_to(path.parent.parent).as_posix()
+
+
+def table(store, wanted, keys, before):
     """Everything that has been run so far, as the table that is stored.
 
     Parameters
     ----------
     store : path
         The folder of the runs.
-    paths : list of path
-        The notebooks.
-    shifts : int
+    wanted : dict of path to range
+        The shifts under which each notebook is run.
     keys : dict of path to str
         What a run of each counts for today.
     before : dict
@@ -215,16 +232,17 @@ def table(store, paths, shifts, keys, before):
     dict
     """
     found = {}
-    for path in paths:
-        name = path.relative_to(path.parent.parent).as_posix()
-        runs = {s: stored(store, path, s, keys[path]) for s in range(1, shifts + 1)}
+    for path, shifts in wanted.items():
+        name, key = named(path), keys[path]
+        runs = {shift: stored(store, path, shift, key) for shift in shifts}
         runs = {shift: run for shift, run in runs.items() if run is not None}
         old = before.get(name)
-        if runs and len(runs) >= (old["runs"] if old else 0):
-            found[name] = {"code": TODAYS, "key": keys[path]} | summary(runs)
+        enough = old["runs"] if old and len(shifts) > 1 else 1
+        if len(runs) >= max(enough, 1):
+            found[name] = {"code": TODAYS, "key": key, "trains": trains(path)} | summary(runs)
         elif old is not None:
-            found[name] = old | {"code": TODAYS if old["key"] == keys[path] else CHANGED}
-    return {"shifts": shifts, "notebooks": found}
+            found[name] = old | {"code": TODAYS if old["key"] == key else CHANGED}
+    return {"shifts": max(map(len, wanted.values()), default=0), "notebooks": found}
 
 
 def main(argv=None):
@@ -240,16 +258,24 @@ def main(argv=None):
     if given.shifts < 1:
         parser.error(f"--shifts: given {given.shifts}, expected at least 1")
     everything = [ROOT / path for path in book.notebooks()]
-    chosen = [Path(name).resolve() for name in given.notebooks] or everything
+    chosen = [Path(name).resolve() for name in given.notebooks] or (
+        [] if given.table else everything
+    )
     missing = [str(path) for path in chosen if not path.is_file()]
     if missing:
         parser.error(f"NOTEBOOK: given {', '.join(missing)}, expected a notebook")
     store = given.store or RUNS
     here = ", ".join(machine.instructions().values())
-    paths = sorted({*everything, *chosen})
+    before = json.loads(TABLE.read_text(encoding="utf-8"))["notebooks"] if TABLE.is_file() else {}
+    paths = [  # those of which there is anything to say
+        path
+        for path in sorted({*everything, *chosen})
+        if path in chosen or named(path) in before or run_file(store, path, 1).is_file()
+    ]
     keys = {path: key_of(path) for path in paths}
-    for shift in () if given.table else range(1, given.shifts + 1):
-        for path in chosen:
+    wanted = {path: shifts_of(path, given.shifts) for path in paths}
+    for shift in range(1, given.shifts + 1):
+        for path in (path for path in chosen if shift in wanted[path]):
             run = stored(store, path, shift, keys[path])
             if run is None:
                 run = execute(path, shift) | {"key": keys[path], "machine": here}
@@ -260,8 +286,7 @@ def main(argv=None):
                 part.replace(file)
                 said = "; ".join(run["failed"] + ([run["error"]] if run["error"] else []))
                 print(f"    shift {shift:2d}  {path.name}: {said or 'passed'}", flush=True)
-    before = json.loads(TABLE.read_text(encoding="utf-8"))["notebooks"] if TABLE.is_file() else {}
-    whole = table(store, paths, given.shifts, keys, before)
+    whole = table(store, wanted, keys, before)
     TABLE.parent.mkdir(parents=True, exist_ok=True)
     TABLE.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, one in whole["notebooks"].items():

@@ -13,8 +13,10 @@ import pandas as pd
 from mia_lib import checks, lira
 from mia_lib.compare.protocol import checked
 from mia_lib.compare.ratio import tpr_ratio
+from mia_lib.compare.verdicts import verdict
 
-ATTACK, RECIPE, UNDECIDED = "the attack", "the recipe", "undecided"
+ABOVE_ONE = np.nextafter(1, 2), np.inf
+MOVES = {"confirmed": "the attack", "refuted": "the recipe", "undecided": "undecided"}
 
 
 def shadow_models(attack, n_models):
@@ -127,9 +129,9 @@ def two_choices(scores, member, fpr, *, strong, weak, plain, delta=0.05, rng=Non
         recipe. "recipe": TPR of the strong attack on the plain recipe over that on this one. "both"
         (all three `Estimate`): TPR of the strong attack on this recipe over that of the weak attack
         on the plain one. Above 1, exchanging the attack on the plain recipe lowers the rate by more
-        than exchanging the recipe under the strong attack does. "moves more" (str): "the attack"
-        where the interval of "both" lies above 1, "the recipe" where it lies below, else
-        "undecided".
+        than exchanging the recipe under the strong attack does. "moves more" (str): by
+        `compare.verdict`, "the attack" where the interval of "both" lies above 1, "the recipe"
+        where it does not reach above 1, else "undecided".
 
     Raises
     ------
@@ -170,6 +172,6 @@ def two_choices(scores, member, fpr, *, strong, weak, plain, delta=0.05, rng=Non
             "attack": ratio(each[strong], each[weak]),
             "recipe": ratio(scores[plain][strong], each[strong]),
             "both": both,
-            "moves more": ATTACK if both.low > 1 else RECIPE if both.high < 1 else UNDECIDED,
+            "moves more": MOVES[verdict(both, ABOVE_ONE)],
         }
     return pd.DataFrame.from_dict(rows, orient="index")

@@ -138,7 +138,7 @@ class Roc:
         summed over examples (Obuchowski 1997) and over models, as in `metrics.pooled.spread`. In
         simulations this covers 93 to 98 % for 16 to 64 models whose scores are shifted by up to
         half of the noise, and 89 to 95 % for 4 of them. For 16 models that are shifted by all of
-        the noise it is 91 to 97 %, for 4 only 79 %; and 85 to 91 % for an AUC above 0.9999.
+        the noise it is 91 to 97 %, for 4 only 74 to 79 %; and 85 to 91 % for an AUC above 0.9999.
 
         Examples
         --------

@@ -136,6 +136,23 @@ def test_runs_are_made_once_and_the_table_says_what_they_found(notebook, capsys,
     assert reseed.main(["--shifts", "3", str(notebook)]) == 1  # nothing is run again
 
 
+def test_what_trains_nothing_is_run_once(notebook):
+    made = nbformat.read(notebook, as_version=4)
+    made.cells = [cell("from mia_lib import metrics\nassert metrics.roc")]
+    nbformat.write(made, notebook)
+    assert not reseed.trains(notebook) and reseed.main(["--shifts", "3", str(notebook)]) == 0
+    one = json.loads(reseed.TABLE.read_text())["notebooks"]["book/small.ipynb"]
+    assert (one["trains"], one["runs"], one["passed"]) == (False, 1, 1)
+    rewritten(notebook, 0, "from mia_lib import shadow\nassert shadow.train")
+    assert reseed.trains(notebook)
+
+
+def test_chapters_that_train_are_shifted():
+    for name in ("lira", "defenses", "generative", "two_sample", "audit_torch"):
+        assert reseed.trains(ROOT / f"book/{name}.ipynb"), name
+    assert not reseed.trains(ROOT / "book/records.ipynb")
+
+
 def test_a_kernel_that_dies_is_no_run(notebook):
     rewritten(notebook, 2, "import os\nos.kill(os.getpid(), 9)")
     with pytest.raises(DeadKernelError):

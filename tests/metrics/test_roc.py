@@ -471,6 +471,7 @@ def test_distinct_false_positives():
         (16, 100, 2.0, 0.0, 2.0, 0.94),
         # where it is known to fall short of 95 %, as the docstring says
         (4, 400, 1.0, 0.5, 2.0, 0.92),
+        (4, 400, 1.0, 1.0, 2.0, 0.75),
         (16, 400, 1.0, 1.0, 5.0, 0.91),
         (16, 200, 1.0, 0.0, 8.0, 0.90),
     ],
