@@ -3,13 +3,14 @@ scale, trained again with other seeds.
 
     python scripts/reseed.py [--shifts 20] [NOTEBOOK ...]     run what is missing, write the table
     python scripts/reseed.py --table                          write the table alone
-    python scripts/reseed.py --store FOLDER ...               keep the runs there, not in _build
+    python scripts/reseed.py --store FOLDER ...               keep the runs there
 
 MIA_RESEED, from 1 to the number of shifts, moves the seeds of training and leaves data and splits
 as they are. In the executed copies a failing assertion is noted and the notebook goes on. Outputs
-are not compared. A run that is broken off goes on where it was: each notebook under each shift is
-one file of _build/reseed, which counts as long as the notebook's cells, the functions of the
-library that they can reach stay what they were; each names its processor. The table,
+are not compared. What is broken off goes on where it was, on another machine too: each notebook has
+a file in notebooks/results/reseed with a line for each shift, which counts as long as the
+notebook's cells and the functions of the library that they can reach stay what they were, and which
+names its processor. The table,
 notebooks/results/reseed.json, holds for each notebook which shifts were run, passed and failed, and
 for each comparison that moves with the seeds the mean and standard deviation of its value, and how
 many standard deviations lie between it and its limit. A notebook keeps the entry of earlier code
@@ -21,6 +22,7 @@ shifts seeds trains nothing: it is run under the first shift alone, and its entr
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -44,7 +46,7 @@ from mia_lib import reseed as shifting  # noqa: E402
 from mia_lib.results.code import hash_code, reached  # noqa: E402  (this tree's)
 
 ROOT = book.ROOT
-RUNS = book.BUILD / "reseed"
+RUNS = ROOT / "notebooks/results/reseed"
 TABLE = ROOT / "notebooks/results/reseed.json"
 SHIFTS = 20
 CELL_TIMEOUT = 3600  # seconds
@@ -134,18 +136,32 @@ def shifts_of(path, shifts):
     return range(1, (shifts if trains(path) else 1) + 1)
 
 
-def run_file(runs, path, shift):
-    return runs / f"{path.parent.name}-{path.stem}--{shift:02d}.json"
+def run_file(runs, path):
+    return runs / f"{path.parent.name}-{path.stem}.jsonl"
 
 
-def stored(runs, path, shift, key):
-    """The run of a notebook under a shift, if it was made with what is here now."""
-    file = run_file(runs, path, shift)
-    try:
-        run = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return run if run.get("key") == key else None
+def stored(runs, path, key):
+    """The runs of a notebook that were made with what is here now, by shift."""
+    file = run_file(runs, path)
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    found = {}
+    for line in lines:
+        with contextlib.suppress(ValueError):  # a line that was broken off
+            run = json.loads(line)
+            if run["key"] == key:
+                found[run["shift"]] = run
+    return found
+
+
+def keep(runs, path, run, key):
+    """Add a run to the file of its notebook, from which runs of earlier code go."""
+    file = run_file(runs, path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lines = [*stored(runs, path, key).values(), run]
+    text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lines)
+    part = file.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
 
 
 def summary(runs):
@@ -234,8 +250,7 @@ def table(store, wanted, keys, before):
     found = {}
     for path, shifts in wanted.items():
         name, key = named(path), keys[path]
-        runs = {shift: stored(store, path, shift, key) for shift in shifts}
-        runs = {shift: run for shift, run in runs.items() if run is not None}
+        runs = {s: run for s, run in stored(store, path, key).items() if s in shifts}
         old = before.get(name)
         enough = old["runs"] if old and len(shifts) > 1 else 1
         if len(runs) >= max(enough, 1):
@@ -253,7 +268,7 @@ def main(argv=None):
     parser.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="default: all of them")
     parser.add_argument("--shifts", type=int, default=SHIFTS, help=f"default {SHIFTS}")
     parser.add_argument("--table", action="store_true", help="run nothing")
-    parser.add_argument("--store", type=Path, help="folder of the runs, default _build/reseed")
+    parser.add_argument("--store", type=Path, help="folder of the runs")
     given = parser.parse_args(argv)
     if given.shifts < 1:
         parser.error(f"--shifts: given {given.shifts}, expected at least 1")
@@ -270,20 +285,16 @@ def main(argv=None):
     paths = [  # those of which there is anything to say
         path
         for path in sorted({*everything, *chosen})
-        if path in chosen or named(path) in before or run_file(store, path, 1).is_file()
+        if path in chosen or named(path) in before or run_file(store, path).is_file()
     ]
     keys = {path: key_of(path) for path in paths}
     wanted = {path: shifts_of(path, given.shifts) for path in paths}
     for shift in range(1, given.shifts + 1):
         for path in (path for path in chosen if shift in wanted[path]):
-            run = stored(store, path, shift, keys[path])
-            if run is None:
-                run = execute(path, shift) | {"key": keys[path], "machine": here}
-                file = run_file(store, path, shift)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                part = file.with_suffix(".part")
-                part.write_text(json.dumps(run), encoding="utf-8")
-                part.replace(file)
+            if shift not in stored(store, path, keys[path]):
+                made_with = {"shift": shift, "key": keys[path], "machine": here}
+                run = made_with | execute(path, shift)
+                keep(store, path, run, keys[path])
                 said = "; ".join(run["failed"] + ([run["error"]] if run["error"] else []))
                 print(f"    shift {shift:2d}  {path.name}: {said or 'passed'}", flush=True)
     whole = table(store, wanted, keys, before)

@@ -169,16 +169,18 @@ def rewritten(notebook, place, source):
 
 def test_a_changed_notebook_is_run_again(notebook):
     before = reseed.key_of(notebook)
-    run = {"key": before, "failed": [], "error": None}
-    file = reseed.run_file(reseed.RUNS, notebook, 1)
-    file.parent.mkdir()
-    file.write_text(json.dumps(run))
-    assert reseed.stored(reseed.RUNS, notebook, 1, before) == run
+    runs = [{"shift": shift, "key": before, "failed": [], "error": None} for shift in (1, 2)]
+    for run in runs:
+        reseed.keep(reseed.RUNS, notebook, run, before)
+    assert reseed.stored(reseed.RUNS, notebook, before) == {1: runs[0], 2: runs[1]}
     assert rewritten(notebook, 1, "assert 10 + shift < 20 and 1 < 2  # words") == before
     changed = rewritten(notebook, 1, "assert 1 < 2")
-    assert changed != before and reseed.stored(reseed.RUNS, notebook, 1, changed) is None
-    file.write_text("{")
-    assert reseed.stored(reseed.RUNS, notebook, 1, before) is None
+    assert changed != before and reseed.stored(reseed.RUNS, notebook, changed) == {}
+    file = reseed.run_file(reseed.RUNS, notebook)
+    file.write_text(file.read_text() + "{")
+    assert reseed.stored(reseed.RUNS, notebook, before) == {1: runs[0], 2: runs[1]}
+    reseed.keep(reseed.RUNS, notebook, runs[0] | {"key": changed}, changed)
+    assert reseed.stored(reseed.RUNS, notebook, before) == {}, "runs of earlier code go"
 
 
 def test_values_of_parameters_and_tags_count(notebook):

@@ -15,7 +15,20 @@ def checked(**given):
 def test_every_row_of_the_record_has_its_place(here):
     sizes = [1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000]
     folder = here / "MIA_RESULTS"
-    assert missing_rows("gan_one_record", "digits", "paper", folder, sizes=sizes) == []
+    assert (
+        missing_rows(
+            "gan_one_record",
+            "digits",
+            "paper",
+            folder,
+            n_examples=60,
+            n_networks=24,
+            epochs=2,
+            n_synthetic=50,
+            sizes=sizes,
+        )
+        == []
+    )
 
 
 def test_roles_share_no_record_and_the_control_has_masks_of_its_own():
