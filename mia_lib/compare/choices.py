@@ -1,8 +1,10 @@
 """Which choice moves a result more: that of the attack, or that of how the model was trained.
 
 Both are asked on the same records and masks, so that what makes a record hard cancels. The page
-that ranks attacks (book/which_attack.ipynb) names the strong attack, the weak one and the recipe
-without a defence beforehand: ratios of the best to the worst after the fact would flatter both.
+that ranks attacks (book/which_attack.ipynb) chose the strong attack, the weak one and the recipe
+without a defence after figures of such attacks were known. A ratio of the best to the worst after
+the fact is too large, so what the page finds describes this pair on these recipes and tests nothing
+about attacks in general.
 """
 
 import time
@@ -114,7 +116,8 @@ def two_choices(scores, member, fpr, *, strong, weak, plain, delta=0.05, rng=Non
     fpr : float
         In (0, 1).
     strong, weak : str
-        Two attacks, named before any score is seen.
+        Two attacks. One that was chosen because it scored high, and one because it scored low,
+        raise "attack" and "both"; the intervals do not allow for that choice.
     plain : str
         The recipe without a defence.
     delta : float
@@ -142,14 +145,17 @@ def two_choices(scores, member, fpr, *, strong, weak, plain, delta=0.05, rng=Non
     -----
     Both exchanges start from the strong attack on the plain recipe, so the quotient of their ratios
     is "both", and one interval decides. Every recipe is shown: which of the two moves more depends
-    on which recipes are asked about. Ours. Taught in book/which_attack.ipynb.
+    on which recipes are asked about. The rows share the weak attack's rate on the plain recipe, so
+    they are not independent. A verdict on attacks in general needs `strong`, `weak` and `plain`
+    that were named before any score was seen; book/which_attack.ipynb chose its three afterwards.
+    Ours. Taught in book/which_attack.ipynb.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> member = rng.random((4, 500)) < 0.5
-    >>> x = rng.normal(size=(4, 500))
-    >>> scores = {"plain": {"good": x + 2 * member, "poor": x}, "safe": {"good": x, "poor": x}}
+    >>> x, y = rng.normal(size=(2, 4, 500))
+    >>> scores = {"plain": {"good": x + 2 * member, "poor": x}, "safe": {"good": y, "poor": y}}
     >>> found = two_choices(scores, member, 0.1, strong="good", weak="poor", plain="plain", rng=rng)
     >>> found["moves more"].tolist()
     ['the attack', 'undecided']
