@@ -42,6 +42,15 @@ def instrumented(source, cell):
     return ast.unparse(ast.fix_missing_locations(tree)) if rewrite.changed else source
 
 
+def texts(source):
+    """Every assertion of a cell, in one spelling; none where the cell is not Python."""
+    try:
+        nodes = ast.walk(ast.parse(source))
+    except SyntaxError:
+        return []
+    return [ast.unparse(node) for node in nodes if isinstance(node, ast.Assert)]
+
+
 def _call(name, *arguments):
     function = ast.Attribute(ast.Name(NAME, ast.Load()), name, ast.Load())
     return ast.Call(function, list(arguments), [])

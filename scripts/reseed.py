@@ -116,12 +116,14 @@ def execute(path, shift):
 
 def key_of(path):
     """What a run counts for: the code that the notebook's cells can reach, with the values of its
-    parameters and its tags, which that hash leaves out.
+    parameters, its tags and its assertions, which that hash leaves out.
     """
     cells = nbformat.read(path, as_version=4).cells
-    tags = [cell.metadata.get("tags", []) for cell in cells if cell.cell_type == "code"]
+    cells = [cell for cell in cells if cell.cell_type == "code"]
+    tags = [cell.metadata.get("tags", []) for cell in cells]
     values = [cell.source for cell in cells if "parameters" in cell.metadata.get("tags", [])]
-    text = json.dumps([hash_code(path), tags, values])
+    claims = [assertions.texts(cell.source) for cell in cells]
+    text = json.dumps([hash_code(path), tags, values, claims])
     return hashlib.sha256(text.encode()).hexdigest()
 
 

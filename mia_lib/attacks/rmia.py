@@ -31,7 +31,7 @@ def rmia(target, shadow, shadow_member, *, gamma=GAMMA, slope=None):
     shadow_member : bool array (S, n)
         True where example i trained reference model s.
     gamma : float
-        At least 1. The larger it is, the more examples are tied at a score of 0 or 1.
+        At least 1. The larger it is, the more examples are tied, most of all at a score of 0.
     slope : float, optional
         a in [0, 1]. None is online: p(x) is the mean of the IN average and the OUT average. A
         number is offline: OUT models only, with ((1 + a) p_out + 1 - a) / 2 in place of that mean.

@@ -17,8 +17,8 @@ from mia_lib.compare.protocol import checked
 from mia_lib.compare.ratio import tpr_ratio
 from mia_lib.compare.verdicts import verdict
 
-ABOVE_ONE = np.nextafter(1, 2), np.inf
-MOVES = {"confirmed": "the attack", "refuted": "the recipe", "undecided": "undecided"}
+SIDES = {"the attack": (np.nextafter(1, 2), np.inf), "the recipe": (-np.inf, np.nextafter(1, 0))}
+UNDECIDED = "undecided"
 
 
 def shadow_models(attack, n_models):
@@ -134,7 +134,7 @@ def two_choices(scores, member, fpr, *, strong, weak, plain, delta=0.05, rng=Non
         on the plain one. Above 1, exchanging the attack on the plain recipe lowers the rate by more
         than exchanging the recipe under the strong attack does. "moves more" (str): by
         `compare.verdict`, "the attack" where the interval of "both" lies above 1, "the recipe"
-        where it does not reach above 1, else "undecided".
+        where it lies below 1, else "undecided".
 
     Raises
     ------
@@ -178,6 +178,11 @@ def two_choices(scores, member, fpr, *, strong, weak, plain, delta=0.05, rng=Non
             "attack": ratio(each[strong], each[weak]),
             "recipe": ratio(scores[plain][strong], each[strong]),
             "both": both,
-            "moves more": MOVES[verdict(both, ABOVE_ONE)],
+            "moves more": _moves_more(both),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _moves_more(both):
+    sure = (side for side, region in SIDES.items() if verdict(both, region) == "confirmed")
+    return next(sure, UNDECIDED)

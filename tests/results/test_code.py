@@ -212,6 +212,26 @@ def test_cells(toy):
     assert toy("f = lambda x: x + 1\nf(2)") != toy("f = lambda y: y + 1\nf(2)")  # f(x=2) might be
 
 
+def test_claims_that_change_no_number_do_not_count(toy):
+    plain = toy("from toy.maths import total\nx = total(3)\nfor i in range(3):\n    x += i")
+    for claim in ("x > 1", "np.abs(x) < 3, 'far'", "run.figure(f'TPR {x}').low > max(x, 2)"):
+        cell = f"from toy.maths import total\nx = total(3)\nassert {claim}\nfor i in range(3):\n"
+        assert toy(cell + f"    x += i\n    assert {claim}") == plain
+    for act in ("total(x) > 1", "rng.random() < 1", "np.random.rand() < 1", "(y := x) > 1"):
+        cell = f"from toy.maths import total\nx = total(3)\nassert {act}\nfor i in range(3):\n"
+        assert toy(cell + "    x += i") != plain, act
+    alone = toy("if x:\n    assert x > 1")
+    assert alone == toy("if x:\n    assert x > 2") == toy("if x:\n    pass")
+
+
+def test_assertions_of_the_library_count(toy):
+    cell = "from toy.maths import total\ntotal(3)"
+    before = "def total("
+    assert before in TOY["maths.py"]
+    line = next(one for one in TOY["maths.py"].splitlines() if one.startswith(before))
+    assert toy(cell) != toy(cell, maths=[(line, line + "\n    assert True")])
+
+
 def test_the_same_import_in_two_cells_says_no_more_than_in_one(toy):
     first, use = "from toy import maths", "maths.total([1])"
     assert toy(first, first, use) == toy(first, use)
