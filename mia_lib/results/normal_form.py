@@ -127,6 +127,11 @@ class Writer:
             return self.program.token(("module", text))  # python -m, a pickled name
         return f"{type(text).__name__} {text!r}"
 
+    def _JoinedStr(self, node):
+        """Python 3.12.1 ends a format that is itself computed with an empty text, others do not."""
+        empty = ast.dump(ast.Constant(""))
+        return self._plain(ast.JoinedStr([one for one in node.values if ast.dump(one) != empty]))
+
     def _Call(self, node):
         if isinstance(node.func, ast.Name) and node.func.id == "vars" and not node.args:
             return self.name("locals") + "()"

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -361,6 +362,16 @@ def tried():
         "fresh": False,
         "tried": False,
     }
+
+
+def test_an_empty_text_in_an_f_string_does_not_count():
+    """So that a record has one hash in every version of Python: 3.12.1 ends the format with it."""
+    writer = normal_form.Writer(types.SimpleNamespace(library=None), None)
+    [value] = ast.parse("f'{3:{2}}'", mode="eval").body.values
+    computed = value.format_spec.values[:1]
+    ended = ast.JoinedStr([*computed, ast.Constant("")])
+    assert writer.write(ended) == writer.write(ast.JoinedStr(computed))
+    assert writer.write(ended) != writer.write(ast.JoinedStr([*computed, ast.Constant(" ")]))
 
 
 def test_not_a_notebook(tmp_path):
