@@ -3,9 +3,10 @@
     python scripts/slides.py [CHAPTER ...]
 
 The slides are made from the stored notebook alone: its title and question, its goals, the heading
-of each section with the section's definitions, displayed formulas and figures, the exercises
-without their solutions, and the summary. What stands behind a figure in the chapter goes to the
-notes, which the key N shows. Nothing is executed, so a slide shows what the page shows.
+of each section with the section's definitions, displayed formulas, figures and short tables, the
+exercises without their solutions, and the summary. What stands behind a figure or a table in the
+chapter goes to the notes, which the key N shows. A table stands between the sentence that leads to
+it and the first sentences behind it. Nothing is executed, so a slide shows what the page shows.
 
 Formulas are set by the MathJax of the site, which is copied beside the slides.
 """
@@ -33,6 +34,8 @@ BUILD = ROOT / "_build" / "slides"
 PARTS = Path(__file__).resolve().parent / "slides"  # the style and the script of every file
 NOT_CHAPTERS = ("Experiments", "Reference")  # parts of the table of contents
 LONGEST = 620  # characters of text on a slide; what is longer goes on on the next one
+ROWS, COLUMNS = 12, 6  # at most, of a table that stands on a slide, its headings apart
+LETTERS = 1_000  # of such a table at most, all its cells together
 ROLE = re.compile(r"\{([a-z:]+)\}`([^`]*)`")
 SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z*{$`])")
 ITEM = re.compile(r"(?:[-*]|\d+\.) ")
@@ -42,10 +45,20 @@ BOXES = {"definition", "theorem", "lemma", "proposition", "algorithm", "corollar
 class Slide(NamedTuple):
     """One slide: what kind it is, its heading and its body as Markdown or HTML, and notes."""
 
-    kind: str  # title, goals, text, box, formula, figure, exercises, summary
+    kind: str  # title, goals, text, box, formula, figure, table, exercises, summary
     heading: str
     body: str
     notes: str = ""
+
+    def with_notes(self, text):
+        """The slide with the paragraph behind it, whose first sentences a table shows as well; but
+        a paragraph with a bold phrase in front begins something else than a table's reading.
+        """
+        if self.kind != "table":
+            return self._replace(notes=text)
+        if text.startswith("**"):
+            return self
+        return self._replace(body=self.body + finding(text), notes=text)
 
 
 def chapters():
@@ -208,6 +221,11 @@ def last_sentence(text):
     return SENTENCE.split(" ".join(text.split()))[-1]
 
 
+def finding(text):
+    """What a paragraph says first of the table before it, without what leads to something else."""
+    return re.sub(r"(?<=[.?!]) (?:[^.?!]|[.?!](?! ))*[:,]$", "", sentences(text, 360))
+
+
 def _items(text):
     """The items of a list, in Markdown, or the text itself if it is none."""
     parts = re.split(r"^(?=(?:[-*]|\d+\.) )", text, flags=re.MULTILINE)
@@ -253,6 +271,23 @@ def picture(cell):
     return None
 
 
+def html_of(cell):
+    """The stored HTML of a cell's outputs."""
+    stored = [one.get("data", {}).get("text/html", "") for one in cell["outputs"]]
+    return "".join(line for lines in stored for line in lines)
+
+
+def table(text):
+    """The table in an HTML text on one line and without its styles, or None if it is not short."""
+    found = re.search(r"<table.*?</table>", text, re.DOTALL)
+    rows = found[0].partition("<tbody>")[2].split("<tr")[1:] if found else []
+    if not 0 < len(rows) <= ROWS or max(row.count("<td") for row in rows) > COLUMNS:
+        return None
+    plain = re.sub(r' (?:border|class|style|valign)="[^"]*"', "", found[0])
+    plain = re.sub(r"\s*\n\s*", "", plain).replace("\xa0", " ")  # a narrow cell may break it
+    return plain if len(html.unescape(re.sub(r"<[^>]*>", "", plain))) <= LETTERS else None
+
+
 class Section:
     """The slides of one section, collected while its cells are read."""
 
@@ -260,19 +295,32 @@ class Section:
         self.heading, self.slides, self.paragraphs = heading, [], []
 
     def text_slides(self):
-        """What to show of a section that has neither figure nor formula: of every paragraph that
-        begins with a bold phrase its first sentences, else the first sentences of all.
+        """What to show of a section that has neither figure nor formula, before its tables: of
+        every paragraph that begins with a bold phrase its first sentences, else the first
+        sentences of all.
         """
-        led = [text for text in self.paragraphs if re.match(r"(?:- )?\*\*", text)]
+        beside = {one.notes for one in self.slides}
+        paragraphs = [text for text in self.paragraphs if text not in beside]
+        led = [text for text in paragraphs if re.match(r"(?:- )?\*\*", text)]
         if led:
             return spread("text", self.heading, [sentences(text, 220) for text in led])
-        lists = [text for text in self.paragraphs if ITEM.match(text)]
-        rest = [text for text in self.paragraphs if not ITEM.match(text)]
+        lists = [text for text in paragraphs if ITEM.match(text)]
+        rest = [text for text in paragraphs if not ITEM.match(text)]
         parts = [sentences(text, 420) for text in rest[:1]] + lists
         return spread("text", self.heading, parts)
 
+    def add_table(self, text):
+        """A slide of the table in an HTML text, if that is short, below the sentence before it."""
+        shown = table(text)
+        if shown:
+            last = self.paragraphs[-1] if self.paragraphs else ""
+            lead = "" if ITEM.match(last) else last_sentence(last)
+            self.slides.append(Slide("table", self.heading, f"{lead}\n{shown}\n"))
+        return shown
+
     def finished(self):
-        return self.slides or self.text_slides()
+        others = any(one.kind != "table" for one in self.slides)
+        return self.slides if others else self.text_slides() + self.slides
 
 
 def opening(words, text):
@@ -312,7 +360,7 @@ def slides(path):
     words = Words(path, cells)
     label(words, cells)
     made = list(opening(words, "".join(cells[0]["source"])))
-    section, in_solution, after_figure = Section(made[0].heading), False, None
+    section, in_solution, behind = Section(made[0].heading), False, {}
     section.slides = [None]  # the opening is there already
     done = [section]
     for cell in cells[1:]:
@@ -322,8 +370,10 @@ def slides(path):
                 figure = cell["metadata"].get("mystnb", {}).get("figure", {})
                 number = words.figures.get(figure.get("name"))
                 caption = f"**Figure {number}.** " * bool(number) + words(figure.get("caption", ""))
-                after_figure = section, len(section.slides)
+                behind = {"figure": (section, len(section.slides))}
                 section.slides.append(Slide("figure", section.heading, shown + "\n" + caption))
+            elif not in_solution and section.add_table(html_of(cell)):
+                behind["table"] = section, len(section.slides) - 1
             continue
         for kind, source, info in blocks("".join(cell["source"])):
             directive = re.match(r"\{([\w:-]+)\}\s*(.*)", info)
@@ -334,17 +384,18 @@ def slides(path):
             if kind == "heading_open":
                 section = Section(words(source.lstrip("# ").strip()))
                 done.append(section)
-                after_figure = None
+                behind = {}
             elif directive:
                 add_directive(words, section, directive[1], directive[2], source)
             elif section.heading == "Exercises" or re.match(r"\*\*(?:Next|Read before)", source):
                 continue
+            elif kind == "table_open" and section.add_table(parser().render(words(source))):
+                behind["table"] = section, len(section.slides) - 1
             elif kind in ("paragraph_open", "bullet_list_open", "ordered_list_open", "math_block"):
-                if after_figure and kind == "paragraph_open":
-                    owner, place = after_figure
-                    figure = owner.slides[place]
-                    owner.slides[place] = figure._replace(notes=words(source))
-                    after_figure = None
+                if kind == "paragraph_open":
+                    for owner, place in behind.values():
+                        owner.slides[place] = owner.slides[place].with_notes(words(source))
+                    behind = {}
                 if "$$" in source and section.heading != "Summary":
                     shown = words(source)
                     if source.startswith("$$") and section.paragraphs:
@@ -412,6 +463,9 @@ def section_of(slide, number, total):
     if slide.kind == "figure":
         image, body = slide.body.split("\n", 1)
         image = f'<div class="picture">{image}</div>'
+    elif slide.kind == "table":
+        lead, grid, body = slide.body.split("\n")
+        image = f'<div class="text">{markdown.render(lead)}</div><div class="grid">{grid}</div>'
     level = "h1" if slide.kind == "title" else "h2"
     notes = f'<aside class="notes">{markdown.render(slide.notes)}</aside>' if slide.notes else ""
     return (

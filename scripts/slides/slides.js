@@ -36,11 +36,16 @@
   document.getElementById("on").addEventListener("click", () => go(place() + 1));
   addEventListener("hashchange", show);
 
-  // A picture takes what the text leaves; it must keep half of the frame.
+  const low = (one) => one.offsetTop + one.offsetHeight;
+  // A picture takes what the text leaves; it must keep half of the frame. A table and
+  // what is said of it keep off the margins.
   const full = (slide) => {
     const body = slide.querySelector(".body");
     const picture = slide.querySelector(".picture");
+    const grid = slide.querySelector(".grid");
     return body.scrollHeight > body.clientHeight + 1 || body.scrollWidth > body.clientWidth + 1
+      || (grid && grid.scrollWidth > grid.clientWidth)
+      || (grid && low(body.lastElementChild) > body.clientHeight - parseFloat(getComputedStyle(body).paddingBottom))
       || (picture && picture.clientHeight < 0.5 * body.clientHeight);
   };
   // A displayed formula that is wider than its slide shrinks by itself.
@@ -48,7 +53,7 @@
     formula.dataset.size ??= formula.style.fontSize || "100%";
     formula.style.fontSize = formula.dataset.size;
     const share = formula.clientWidth / formula.firstElementChild.getBoundingClientRect().width;
-    const size = parseFloat(formula.dataset.size) * Math.max(0.98 * share, smallest);
+    const size = parseFloat(formula.dataset.size) * Math.max(0.98 * share, 0.4);
     if (share < 1) formula.style.fontSize = `${size}%`;
   };
   const fit = () => {

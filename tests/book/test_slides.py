@@ -7,7 +7,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from browsing import serve
+from browsing import SCHEMES, serve
+from bs4 import BeautifulSoup
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -29,6 +30,23 @@ MEASURE = """() => [...document.querySelectorAll(".slide")].map(slide => {
           letters: parseFloat(getComputedStyle(slide).fontSize),
           picture: picture ? picture.naturalWidth * picture.clientHeight : 1};
 })"""
+# Whether a table and the text around it keep the margins, their smallest letters and contrast.
+TABLES = """() => [...document.querySelectorAll(".slide.table")].map(slide => {
+  const body = slide.querySelector(".body").getBoundingClientRect();
+  const shown = [...slide.querySelectorAll("td, th, .text p")];
+  const light = (color) => color.match(/[\\d.]+/g).slice(0, 3).map(part => part / 255)
+    .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, k) => sum + [0.2126, 0.7152, 0.0722][k] * part, 0.05);
+  const ground = light(getComputedStyle(document.body).backgroundColor);
+  const style = shown.map(one => getComputedStyle(one));
+  const contrast = style.map(one => light(one.color) / ground).map(x => Math.max(x, 1 / x));
+  const inside = shown.map(one => one.getBoundingClientRect()).every(box =>
+    box.left > body.left && box.right < body.right && box.top > body.top
+    && box.bottom < body.bottom - 0.01 * body.height);
+  return {id: slide.id, inside, contrast: Math.min(...contrast),
+          letters: Math.min(...style.map(one => parseFloat(one.fontSize)))};
+})"""
+SCREENS = {(1280, 720): 16, (390, 844): 8.5, (844, 390): 8.5}  # letters of at least so many pixels
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +67,30 @@ def pictures(name):
     return count
 
 
+def cells_of(text):
+    """The rows of the table in an HTML text, headings apart: the texts of their cells."""
+    rows = BeautifulSoup(text, "html.parser").select("tbody tr")
+    return [[" ".join(one.text.split()) for one in row.find_all(["th", "td"])] for row in rows]
+
+
+def tables(name):
+    """The short tables of a chapter's outputs, those of its solutions left out."""
+    found, in_solution = [], False
+    for cell in nbformat.read(ROOT / "book" / f"{name}.ipynb", as_version=4).cells:
+        if cell.cell_type == "markdown":
+            for mark in re.findall(r"\{solution-(start|end)\}", cell.source):
+                in_solution = mark == "start"
+        elif not in_solution:
+            stored = [one.data.get("text/html", "") for one in cell.outputs if "data" in one]
+            found += [text for text in stored if text.count("<table") == 1]
+    for text in found:
+        soup = BeautifulSoup(text, "html.parser")
+        rows = soup.select("tbody tr")
+        letters = len("".join(one.text.strip() for one in soup.select("th, td")))
+        if len(rows) <= 12 and letters <= 1_000 and all(len(r("td")) <= 6 for r in rows):
+            yield cells_of(text)
+
+
 def test_there_are_slides_of_every_chapter(built):
     folder, made = built
     assert len(CHAPTERS) > 20 and list(made) == CHAPTERS
@@ -66,6 +108,11 @@ def test_a_chapter_has_title_goals_figures_and_summary(built, name):
     goals = [line for one in made if one.kind == "goals" for line in one.body.splitlines()]
     assert sum(bool(re.match(r"\d+\. |- ", line)) for line in goals) >= 3
     assert kinds.count("figure") == pictures(name)
+    shown = [cells_of(one.body) for one in made if one.kind == "table"]
+    wanted = list(tables(name))
+    assert [one for one in shown if one in wanted] == wanted
+    written = (ROOT / "book" / f"{name}.ipynb").read_text(encoding="utf-8").count('"|---')
+    assert len(shown) <= len(wanted) + written
     assert (
         kinds[-1] == "summary"
         and sum(one.body.count("\n- ") + 1 for one in made if one.kind == "summary") >= 3
@@ -96,6 +143,34 @@ def test_no_address_outside(built, name):
     assert not re.search(r"https?:|[\"'(]//\w", html)
     assert re.findall(r'(?:src|href)="([^"]+)"', html)[0] == "mathjax/tex-mml-chtml.js"
     assert all(alt.strip() for alt in re.findall(r'<img src="" alt="([^"]*)"', html))
+
+
+def test_tables_stand_between_what_leads_to_them_and_what_they_show(built):
+    made = [one for chapter in built[1].values() for one in chapter if one.kind == "table"]
+    parts = [one.body.split("\n") for one in made]
+    assert len(made) > 100 and all(len(one) == 3 and any(one[::2]) for one in parts)
+    assert sum(bool(one[2]) for one in parts) > 0.75 * len(parts)
+    for one, (_, shown, said) in zip(made, parts):
+        assert shown.startswith("<table>") and "style=" not in shown
+        assert not said or (said[-1] in ".?!)*" and said[:40] in " ".join(one.notes.split()))
+
+
+@pytest.mark.parametrize(
+    "rows, columns, letters, stands",
+    [(12, 6, 5, True), (13, 1, 5, False), (1, 7, 5, False), (12, 6, 20, False), (0, 0, 0, False)],
+)
+def test_a_table_stands_on_a_slide_if_it_is_short(rows, columns, letters, stands):
+    row = "<tr>" + f"<td>{'x' * letters}</td>" * columns + "</tr>\n"
+    text = f'<div><table border="1"><tbody>\n{row * rows}</tbody></table></div>'
+    assert bool(slides.table(text)) == stands
+    assert slides.table("<p>no table</p>") is None
+
+
+def test_what_is_said_of_a_table_ends_before_it_leads_to_something_else():
+    assert (
+        slides.finding("It holds. It is 0.5 at most. Now we ask:") == "It holds. It is 0.5 at most."
+    )
+    assert slides.finding("It is 0.5. So report 0.25, not $W$,") == "It is 0.5."
 
 
 def test_an_unknown_chapter_is_named(capsys):
@@ -149,6 +224,28 @@ def test_slides_fit_turn_and_ask_for_nothing(built, browser, name):
         page.keyboard.press("n")
         assert note.is_visible()
     context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: f"{screen[0]}x{screen[1]}")
+def test_tables_are_legible_and_inside(built, browser, screen, scheme):
+    """The tables of all chapters, in one file."""
+    folder, made = built
+    shown = [one for chapter in made.values() for one in chapter if one.kind == "table"]
+    (folder / "tables.html").write_text(slides.page(shown), encoding="utf-8")
+    width, height = screen
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+    with serve(folder) as address:
+        page.goto(f"{address}/tables.html")
+        page.wait_for_function("document.documentElement.dataset.ready === 'yes'", timeout=60_000)
+        found, whole = page.evaluate(TABLES), page.evaluate(MEASURE)
+    page.close()
+    assert len(found) == len(shown)
+    for one, around in zip(found, whole):
+        assert one["inside"] and one["contrast"] >= 4.5, one
+        assert one["letters"] >= SCREENS[screen], one
+        assert around["inside"] and around["high"] <= 1 and around["wide"] <= 1, around
 
 
 @pytest.mark.browser
