@@ -227,6 +227,20 @@ def test_slides_fit_turn_and_ask_for_nothing(built, browser, name):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("name", OPENED)
+def test_slides_fill_and_fit_a_phone_held_upright(built, browser, name):
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    with serve(built[0]) as address:
+        page.goto(f"{address}/{name}.html")
+        page.wait_for_function("document.documentElement.dataset.ready === 'yes'", timeout=60_000)
+        found = page.evaluate(MEASURE)
+    page.close()
+    for one in found:
+        assert one["inside"] and one["high"] <= 1 and one["wide"] <= 1, one
+        assert one["frame"] == [390, 844] and one["letters"] >= 9, one
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: f"{screen[0]}x{screen[1]}")
 def test_tables_are_legible_and_inside(built, browser, screen, scheme):
