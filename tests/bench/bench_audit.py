@@ -1,16 +1,18 @@
 """The audit beside the tools that people use today, and its memory at 256 models of 50,000 records.
 Prints, fails nothing.
 
-The same probabilities, labels and masks go as an .npz to SACRO-ML and to the Adversarial Robustness
-Toolbox (ART), each in a virtual environment of its own, made in the user's cache folder on first
-use (ART 0.3 GB; SACRO-ML brings torch along, 2 GB and more). Without a package registry the bench
-says so and goes on. Each tool is a process of its own: processor seconds of a step are measured
-within it, memory is the most that it ever held resident, its imports included.
+The same probabilities, labels and masks go as an .npz to SACRO-ML, to the Adversarial Robustness
+Toolbox (ART) and to PrivacyGuard, each in a virtual environment of its own, made in the user's
+cache folder on first use (ART 0.3 GB; the other two bring torch along, 2 GB and more). Without a
+package registry the bench says so and goes on. Each tool is a process of its own: processor seconds
+of a step are measured within it, memory is the most that it ever held resident, its imports
+included.
 
 What is shared: the AUC of p_y, its true-positive rate at a low false-positive rate, the advantage
 of "the prediction is right", and online LiRA from the same shadow outputs. LiRA of SACRO-ML trains
 its own shadow models, so its scoring step is called, by a name that starts with an underscore, on
-ours.
+ours. The curve of PrivacyGuard is that of its `MIAResults`; its report shows the mean of a
+bootstrap instead. What PrivacyGuard has besides is in bench_privacyguard.py.
 
 `python tests/bench/bench_audit.py --store` also writes book/comparison.json, which the book shows.
 """
@@ -31,7 +33,9 @@ TOOLS = {
     "SACRO-ML": ("sacroml==2.0.1", "sacroml.attacks.likelihood_attack"),
     # ART imports `packaging` without asking for it.
     "ART": ("adversarial-robustness-toolbox==1.20.1 packaging", "art.estimators.classification"),
+    "PrivacyGuard": ("privacyguard-platform==0.0.2", "privacy_guard.attacks.lira_attack"),
 }
+RECORD = ROOT / "book" / "comparison.json"
 FPR = 0.005
 SIZES = {"digits": (1797, 32), "made": (20_000, 64)}  # records, shadow models
 LARGE = (256, 50_000, 10)  # shadow models, records, classes
@@ -138,6 +142,59 @@ def of_art(given, numbers):
     return f"ART {art.__version__}"
 
 
+def of_privacyguard(given, numbers):
+    import logging
+    from importlib.metadata import version
+
+    import numpy as np
+    import torch
+    from privacy_guard.analysis.mia.mia_results import MIAResults
+    from privacy_guard.shadow_model_training import training  # noqa: F401 (seconds, not of LiRA)
+
+    logging.disable()
+    labels, member, outputs = given["labels"], given["member"], given["probabilities"]
+
+    def figures(score):
+        found = MIAResults(torch.from_numpy(score[member]), torch.from_numpy(score[~member]))
+        accuracy, auc, _ = found.compute_acc_auc_epsilon(1e-5)
+        tpr, fpr = found.get_tpr_fpr()
+        return auc, tpr[fpr <= FPR].max(), accuracy
+
+    p_y = outputs[np.arange(len(labels)), labels]
+    numbers["AUC of p_y"], numbers["TPR of p_y"], _ = clock(numbers, "AUC and TPR", figures, p_y)
+    guess = (outputs.argmax(axis=1) == labels).astype(float)
+    numbers["advantage of correctness"] = 2 * clock(numbers, "correctness", figures, guess)[2] - 1
+    both = clock(numbers, "LiRA", privacyguard_lira, given)
+    score = np.empty(len(labels))
+    for side, frame in zip((member, ~member), (both.df_train_user, both.df_test_user)):
+        score[side] = frame["score"]
+    numbers["AUC of LiRA"], numbers["TPR of LiRA"], _ = figures(score)
+    return f"PrivacyGuard {version('privacyguard-platform')}"
+
+
+def privacyguard_lira(given):
+    """Online LiRA by PrivacyGuard from the same outputs: what its analyses take."""
+    import numpy as np
+    from privacy_guard.analysis.mia.aggregate_analysis_input import AggregationType
+    from privacy_guard.attacks.lira_attack import LiraAttack
+    from privacy_guard.shadow_model_training.training import prepare_lira_data
+
+    labels, places = given["labels"], np.arange(len(given["labels"]))
+
+    def phi(outputs):  # log p_y - log(1 - p_y)
+        right = outputs[..., places, labels]
+        rest = np.where(np.eye(outputs.shape[-1], dtype=bool)[labels], 0.0, outputs).sum(axis=-1)
+        return np.log(right) - np.log(rest)
+
+    train, test, _, _ = prepare_lira_data(
+        phi(given["probabilities"]),
+        phi(given["shadow_probabilities"])[..., None],
+        (None, given["member"]),
+        [(None, mask) for mask in given["shadow_member"]],
+    )
+    return LiraAttack(train, test, AggregationType.NONE, online_attack=True).run_attack()
+
+
 def worker(tool, file):
     """In the environment of the tool: one line of JSON."""
     import numpy as np
@@ -152,7 +209,13 @@ def worker(tool, file):
     with np.load(file) as stored:
         given = {name: stored[name] for name in stored.files}
     numbers = {"seconds": {}}
-    name = {"mia_lib": of_mia_lib, "SACRO-ML": of_sacroml, "ART": of_art}[tool](given, numbers)
+    of = {
+        "mia_lib": of_mia_lib,
+        "SACRO-ML": of_sacroml,
+        "ART": of_art,
+        "PrivacyGuard": of_privacyguard,
+    }
+    name = of[tool](given, numbers)
     numbers = {key: value if key == "seconds" else float(value) for key, value in numbers.items()}
     print(json.dumps(numbers | {"tool": name, "memory": peak()}))
 
@@ -227,27 +290,31 @@ def handed_over(name, folder):
     return file
 
 
+def called(script, tool, python, *arguments):
+    """The lines that a script prints in the environment of a tool; None, with a line that says so,
+    where it fails.
+    """
+    command = [str(python), str(script), "--as", tool, *map(str, arguments)]
+    outside = os.environ | {
+        "PYTHONPATH": str(ROOT) if tool == "mia_lib" else "",
+        "PYTHONWARNINGS": "ignore",
+    }
+    done = subprocess.run(command, env=outside, capture_output=True, text=True)
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        print(f"{tool} failed on {', '.join(map(str, arguments))}: {reason}", flush=True)
+        return None
+    return done.stdout.splitlines()
+
+
 def compare(name, pythons, folder):
     """What every tool says about one file."""
     file, found = handed_over(name, folder), {}
     for tool, python in pythons.items():
         started = time.monotonic()
-        command = [str(python), str(Path(__file__).resolve()), "--as", tool, str(file)]
-        outside = os.environ | {
-            "PYTHONPATH": str(ROOT) if tool == "mia_lib" else "",
-            "PYTHONWARNINGS": "ignore",
-        }
-        done = subprocess.run(command, env=outside, capture_output=True, text=True)
-        if done.returncode:
-            print(
-                f"{tool} failed on {name}: "
-                f"{(done.stderr.strip().splitlines() or ['no message'])[-1]}",
-                flush=True,
-            )
-            continue
-        found[tool] = json.loads(done.stdout.splitlines()[-1]) | {
-            "wall": time.monotonic() - started
-        }
+        lines = called(Path(__file__).resolve(), tool, python, file)
+        if lines:
+            found[tool] = json.loads(lines[-1]) | {"wall": time.monotonic() - started}
     return found
 
 
@@ -361,9 +428,13 @@ def main():
         f"{kept['large']['memory'] / 1e6:,.0f} MB (at most 2,000)."
     )
     if "--store" in sys.argv:
-        (ROOT / "book" / "comparison.json").write_text(
-            json.dumps(kept, indent=1) + "\n", encoding="utf-8"
-        )
+        store(kept)
+
+
+def store(found):
+    """Into the record, beside what another bench has left there."""
+    before = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    RECORD.write_text(json.dumps(before | found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
