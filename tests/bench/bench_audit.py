@@ -14,9 +14,11 @@ its own shadow models, so its scoring step is called, by a name that starts with
 ours. The curve of PrivacyGuard is that of its `MIAResults`; its report shows the mean of a
 bootstrap instead. What PrivacyGuard has besides is in bench_privacyguard.py.
 
-`python tests/bench/bench_audit.py --store` also writes book/comparison.json, which the book shows.
+`python tests/bench/bench_audit.py --store` also writes book/comparison.json, which the book shows;
+`--tools` leaves out the large audit.
 """
 
+import datetime
 import json
 import os
 import resource
@@ -370,7 +372,7 @@ def show(name, found):
     tools = list(found)
     n, n_shadow = SIZES[name]
     print(f"\n{name}: {n:,} records, {n_shadow} shadow models; rates at FPR {FPR:.1%}")
-    print(f"{'':<32}" + "".join(f"{found[tool]['tool']:>18}" for tool in tools))
+    print(f"{'':<32}" + "".join(f"{found[tool]['tool']:>20}" for tool in tools))
     for key in (
         "AUC of p_y",
         "TPR of p_y",
@@ -379,17 +381,17 @@ def show(name, found):
         "TPR of LiRA",
     ):
         cells = (f"{found[tool][key]:.6f}" if key in found[tool] else "none" for tool in tools)
-        print(f"{key:<32}" + "".join(f"{cell:>18}" for cell in cells))
+        print(f"{key:<32}" + "".join(f"{cell:>20}" for cell in cells))
     for step in ("AUC and TPR", "correctness", "LiRA"):
         cells = (
             f"{1e3 * found[t]['seconds'][step]:,.1f}" if step in found[t]["seconds"] else "none"
             for t in tools
         )
-        print(f"{f'{step}, processor ms':<32}" + "".join(f"{cell:>18}" for cell in cells))
-    print(f"{'whole process, s':<32}" + "".join(f"{found[tool]['wall']:>18.1f}" for tool in tools))
+        print(f"{f'{step}, processor ms':<32}" + "".join(f"{cell:>20}" for cell in cells))
+    print(f"{'whole process, s':<32}" + "".join(f"{found[tool]['wall']:>20.1f}" for tool in tools))
     print(
         f"{'peak memory, MB':<32}"
-        + "".join(f"{found[tool]['memory'] / 1e6:>18,.0f}" for tool in tools),
+        + "".join(f"{found[tool]['memory'] / 1e6:>20,.0f}" for tool in tools),
         flush=True,
     )
 
@@ -400,6 +402,7 @@ def main():
     pythons = {"mia_lib": sys.executable}
     pythons |= {tool: python for tool in TOOLS if (python := environment(tool))}
     kept = {
+        "date": datetime.date.today().isoformat(),
         "python": platform.python_version(),
         "processor": platform.machine(),
         "fpr": FPR,
@@ -417,18 +420,25 @@ def main():
                     "tools": list(found.values()),
                 }
             )
+    if "--tools" not in sys.argv:
+        kept["large"] = whole_audit()
+    if "--store" in sys.argv:
+        store(kept)
+
+
+def whole_audit():
+    """One audit of `LARGE`, announced and printed."""
     print(
         "The whole audit of {} shadow models x {:,} records x {} classes ...".format(*LARGE),
         flush=True,
     )
     with tempfile.TemporaryDirectory() as folder:
-        kept["large"] = large(Path(folder))
+        found = large(Path(folder))
     print(
-        f"{kept['large']['seconds']:.0f} processor s, peak memory "
-        f"{kept['large']['memory'] / 1e6:,.0f} MB (at most 2,000)."
+        f"{found['seconds']:.0f} processor s, peak memory {found['memory'] / 1e6:,.0f} MB "
+        f"(at most 2,000)."
     )
-    if "--store" in sys.argv:
-        store(kept)
+    return found
 
 
 def store(found):

@@ -12,7 +12,7 @@ LiRA and the curve are in bench_audit.py, which also makes PrivacyGuard's enviro
   the digits, and a permutation of coins is as good as new coins.
 
 `python tests/bench/bench_privacyguard.py --store` also writes the entry "PrivacyGuard" of
-book/comparison.json, which the book shows.
+book/comparison.json, which the book shows; `--case` writes the small case alone.
 """
 
 import datetime
@@ -30,7 +30,7 @@ DP_DELTA = 1e-5  # at which epsilon is stated
 LEVEL = 0.05  # how often a lower bound may be wrong
 COUNTS = [(52, 100, 100), (60, 100, 100), (90, 100, 1000), (359, 359, 1797), (600, 1000, 5000)]
 SMALL = {
-    "probabilities of the label": [0.95, 0.7, 0.4, 0.9, 0.55, 0.2],
+    "probabilities of the label": [0.95, 0.7, 0.42, 0.9, 0.55, 0.2],
     "of the references": [
         [0.90, 0.50, 0.45, 0.60, 0.65, 0.15],
         [0.85, 0.65, 0.30, 0.55, 0.40, 0.30],
@@ -70,21 +70,27 @@ def small_arrays(numpy):
     return own, others, sides, numpy.arange(6) < 3
 
 
-def of_mia_lib(file, shuffled):
-    """What the library makes of all."""
+def small_by_mia_lib():
     import numpy as np
 
-    from mia_lib import attacks, audit, lira, metrics
+    from mia_lib import attacks, lira
+
+    own, others, sides, _ = small_arrays(np)
+    return {
+        "LiRA": lira.online(np.log(own / (1 - own)), np.log(others / (1 - others)), sides),
+        "RMIA": attacks.rmia(np.log(own), np.log(others), sides),
+    }
+
+
+def of_mia_lib(file, shuffled):
+    """What the library makes of the rest."""
+    import numpy as np
+
+    from mia_lib import attacks, audit, metrics
     from mia_lib.attacks import normalised
     from mia_lib.privacy import epsilon_lower_bound_f_dp
 
-    own, others, sides, _ = small_arrays(np)
-    found = {
-        "small": {
-            "LiRA": lira.online(np.log(own / (1 - own)), np.log(others / (1 - others)), sides),
-            "RMIA": attacks.rmia(np.log(own), np.log(others), sides),
-        }
-    }
+    found = {}
     with np.load(file) as given:
         labels, member, masks = given["labels"], given["member"], given["shadow_member"]
         places = np.arange(len(labels))
@@ -117,56 +123,65 @@ def of_mia_lib(file, shuffled):
     return found
 
 
-def of_privacyguard(file, shuffled):
-    """What PrivacyGuard makes of all, by its defaults unless the entry says otherwise."""
-    import logging
-    from importlib.metadata import version
+def spread(both, member):
+    """The scores of both groups in the order of the records."""
+    import numpy as np
 
+    score = np.empty(len(member))
+    score[member], score[~member] = both.df_train_user["score"], both.df_test_user["score"]
+    return score
+
+
+def privacyguard_rmia(p, references, masks, member, **options):
+    """Everybody is in the population, as for the library's RMIA."""
     import numpy as np
     import pandas as pd
     from privacy_guard.analysis.mia.aggregate_analysis_input import AggregationType
-    from privacy_guard.analysis.mia.analysis_node import AnalysisNode
-    from privacy_guard.analysis.mia.fdp_analysis_node import FDPAnalysisNode
-    from privacy_guard.analysis.mia.mia_results import MIAResults
     from privacy_guard.attacks.rmia_attack import RmiaAttack
-    from privacy_guard.shadow_model_training import training  # noqa: F401 (seconds, not of LiRA)
-    from torch import from_numpy
 
-    logging.disable()
+    columns = {"user_id": np.arange(len(p)), "score_orig": p}
+    for s, (reference, mask) in enumerate(zip(references, masks)):
+        columns |= {f"score_ref_{s}": reference, f"member_ref_{s}": mask}
+    frame = pd.DataFrame(columns)
+    given = frame[member], frame[~member], frame.drop(columns="user_id")
+    return spread(RmiaAttack(*given, AggregationType.NONE, **options).run_attack(), member)
 
-    def rmia(p, references, masks, member, **options):
-        """Everybody is in the population, as for the library's RMIA."""
-        columns = {"user_id": np.arange(len(p)), "score_orig": p}
-        for s, (reference, mask) in enumerate(zip(references, masks)):
-            columns |= {f"score_ref_{s}": reference, f"member_ref_{s}": mask}
-        frame = pd.DataFrame(columns)
-        everybody = frame.drop(columns="user_id")
-        both = RmiaAttack(
-            frame[member], frame[~member], everybody, AggregationType.NONE, **options
-        ).run_attack()
-        return spread(both, member)
 
-    def spread(both, member):
-        score = np.empty(len(member))
-        score[member], score[~member] = both.df_train_user["score"], both.df_test_user["score"]
-        return score
-
-    def auc(score, member):
-        halves = from_numpy(score[member]), from_numpy(score[~member])
-        return MIAResults(*halves).compute_acc_auc_epsilon(DP_DELTA)[1]
+def small_by_privacyguard():
+    import numpy as np
 
     own, others, sides, member = small_arrays(np)
     outputs = [np.stack([p, 1 - p], axis=-1) for p in (own, others)]  # of two classes, label 0
     case = {"labels": np.zeros(6, int), "member": member, "shadow_member": sides}
     case |= {"probabilities": outputs[0], "shadow_probabilities": outputs[1]}
-    found = {
-        "tool": f"PrivacyGuard {version('privacyguard-platform')}",
-        "small": {
-            "LiRA": spread(bench_audit.privacyguard_lira(case), member),
-            "RMIA": rmia(own, others, sides, member, online=True, num_reference_models=4),
-            "RMIA by default": rmia(own, others, sides, member, online=True),
-        },
+    given = own, others, sides, member
+    return {
+        "LiRA": spread(bench_audit.privacyguard_lira(case), member),
+        "RMIA": privacyguard_rmia(*given, online=True, num_reference_models=4),
+        "RMIA by default": privacyguard_rmia(*given, online=True),
     }
+
+
+def of_privacyguard(file, shuffled):
+    """What PrivacyGuard makes of the rest, by its defaults unless the entry says otherwise."""
+    import logging
+    from importlib.metadata import version
+
+    import numpy as np
+    from privacy_guard.analysis.mia.analysis_node import AnalysisNode
+    from privacy_guard.analysis.mia.fdp_analysis_node import FDPAnalysisNode
+    from privacy_guard.analysis.mia.mia_results import MIAResults
+    from privacy_guard.attacks import rmia_attack  # noqa: F401 (seconds, not of RMIA)
+    from privacy_guard.shadow_model_training import training  # noqa: F401 (nor of LiRA)
+    from torch import from_numpy
+
+    logging.disable()
+
+    def auc(score, member):
+        halves = from_numpy(score[member]), from_numpy(score[~member])
+        return MIAResults(*halves).compute_acc_auc_epsilon(DP_DELTA)[1]
+
+    found = {"tool": f"PrivacyGuard {version('privacyguard-platform')}"}
     with np.load(file) as stored:
         given = {name: stored[name] for name in stored.files}
     labels, member = given["labels"], given["member"]
@@ -183,7 +198,7 @@ def of_privacyguard(file, shuffled):
     }
     for name, options in several.items():
         start = time.process_time()
-        score = rmia(signal, shadow, given["shadow_member"], member, **options)
+        score = privacyguard_rmia(signal, shadow, given["shadow_member"], member, **options)
         found.setdefault("RMIA seconds", time.process_time() - start)
         found[name] = auc(score, member)
     found["f-DP"] = []
@@ -222,10 +237,15 @@ def hand_out(file, folder):
         np.savez(folder / f"{draw:02d}.npz", member=member[order], **given)
 
 
-def worker(tool, file, shuffled):
+def worker(tool, *files):
+    """The small case where no file is named, else the rest."""
     import numpy as np
 
-    found = {"mia_lib": of_mia_lib, "PrivacyGuard": of_privacyguard}[tool](file, shuffled)
+    of = {
+        "mia_lib": (small_by_mia_lib, of_mia_lib),
+        "PrivacyGuard": (small_by_privacyguard, of_privacyguard),
+    }
+    found = of[tool][bool(files)](*files)
     print(json.dumps(found, default=lambda value: np.asarray(value).tolist()))
 
 
@@ -250,9 +270,21 @@ def show(found):
         )
 
 
+def small_case(pythons):
+    """The case of six records: what goes in, and what comes out of the loops and of both."""
+    script = Path(__file__).resolve()
+    lines = {tool: bench_audit.called(script, tool, python) for tool, python in pythons.items()}
+    found = {tool: json.loads(said[-1]) for tool, said in lines.items()}
+    return {"given": SMALL, "by hand": by_hand()} | found
+
+
 def main():
     pythons = {"mia_lib": sys.executable, "PrivacyGuard": bench_audit.environment("PrivacyGuard")}
     if not pythons["PrivacyGuard"]:
+        return
+    if "--case" in sys.argv:
+        before = json.loads(bench_audit.RECORD.read_text(encoding="utf-8"))["PrivacyGuard"]
+        bench_audit.store({"PrivacyGuard": before | {"case": small_case(pythons)}})
         return
     script, found, wall = Path(__file__).resolve(), {}, {}
     with tempfile.TemporaryDirectory() as folder:
@@ -273,8 +305,7 @@ def main():
         "delta": DP_DELTA,
         "wall": wall,
         "counts": COUNTS,
-        "case": SMALL,
-        "by hand": by_hand(),
+        "case": small_case(pythons),
         "mia_lib": found["mia_lib"],
         "theirs": found["PrivacyGuard"],
     }
@@ -285,6 +316,6 @@ def main():
 
 if __name__ == "__main__":
     if "--as" in sys.argv:
-        worker(*sys.argv[-3:])
+        worker(*sys.argv[sys.argv.index("--as") + 1 :])
     else:
         main()

@@ -1,11 +1,11 @@
 """Who accuses falsely, and who misses? The audit and three other tools on the same files.
 
-    python tests/simulations/peers.py [--draws 1]
+    python tests/simulations/peers.py [--draws 3]
 
 draws 30 of the worlds of verdicts.py, writes every draw as a file, hands it to the audit, SACRO-ML,
-ART and PrivacyGuard, and writes notebooks/results/peers--simulation.json, anew after every round of
-draws. Each tool is one process in its own environment (tests/bench/bench_audit.py makes them); one
-runs at a time.
+ART and PrivacyGuard, and writes notebooks/results/peers--simulation.json after every round of
+draws; what the record holds is kept, and the draws that it lacks are made. Each tool is one process
+in its own environment (tests/bench/bench_audit.py makes them); one runs at a time.
 
 All of this was fixed before anything was run:
 
@@ -249,7 +249,7 @@ def totals(rows, tools):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=1)
+    parser.add_argument("--draws", type=int, default=3)
     draws = parser.parse_args().draws
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "bench")]
     import bench_audit
@@ -258,7 +258,9 @@ def main():
     pythons = {tool: bench_audit.environment(tool) for tool in BY if tool != "mia_lib"}
     pythons = {"mia_lib": sys.executable} | {tool: p for tool, p in pythons.items() if p}
     rows, versions = [], {}
-    for number in range(FIRST, FIRST + draws):
+    if RECORD.exists():
+        rows = json.loads(RECORD.read_text(encoding="utf-8"))["rows"]
+    for number in range(FIRST + len(rows) // N_WORLDS, FIRST + draws):
         with tempfile.TemporaryDirectory() as folder:
             names = write(Path(folder), number)
             answers = {}
