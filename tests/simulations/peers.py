@@ -1,6 +1,6 @@
 """Who accuses falsely, and who misses? The audit and three other tools on the same files.
 
-    python tests/simulations/peers.py [--draws 2]
+    python tests/simulations/peers.py [--draws 3]
 
 draws 30 of the worlds of verdicts.py, writes every draw as a file, hands it to the audit, SACRO-ML,
 ART and PrivacyGuard, and writes notebooks/results/peers--simulation.json after every round of
@@ -249,7 +249,7 @@ def totals(rows, tools):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--draws", type=int, default=3)
     draws = parser.parse_args().draws
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "bench")]
     import bench_audit
