@@ -14,8 +14,14 @@ SORT = """<script>
     const down = head.getAttribute("aria-sort") === "ascending";
     heads.forEach(other => other.removeAttribute("aria-sort"));
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    const cell = row => row.cells[column].textContent;
-    [...body.rows].sort((a, b) => (down ? -1 : 1) * cell(a).localeCompare(cell(b)))
+    const cell = row => row.cells[column].textContent.trim();
+    const number = text => parseFloat(text.replace(/,/g, ""));  // the first of "1,234 [5, 6]"
+    const order = (a, b) => {
+      const apart = number(a) - number(b);
+      if (!isNaN(apart) && apart) return apart;
+      return isNaN(number(a)) - isNaN(number(b)) || a.localeCompare(b);  // numbers before words
+    };
+    [...body.rows].sort((a, b) => (down ? -1 : 1) * order(cell(a), cell(b)))
       .forEach(row => body.append(row));
   };
   heads.forEach((head, column) => {
@@ -136,7 +142,7 @@ def matching(records, pattern):
 
 
 def sortable(frame, name):
-    """A table whose headings sort it, by mouse or keyboard.
+    """A table whose headings sort it, by mouse or keyboard: numbers by size, then words.
 
     Parameters
     ----------

@@ -15,6 +15,8 @@ from browsing import HTML, SCHEMES, WIDTHS, browse, serve
 
 NOT_PAGES = ("_static", "_sources", "_images")
 
+LEADING = re.compile(r"-?\d+\.?\d*")  # the number with which a cell begins
+
 pytestmark = pytest.mark.browser
 
 LOOK = """
@@ -221,6 +223,11 @@ def test_the_table_of_claims_sorts_and_filters(contexts, site):
     page.select_option("#claims-kind", index=0)
     page.click("#claims th:nth-child(5)")
     assert len(column(5)) == everything and sorted(column(5)) == column(5)
+    page.click("#claims th:nth-child(4)")
+    first = [LEADING.match(text.replace(",", "")) for text in column(4)]
+    numbers = [float(found[0]) for found in first if found]
+    assert sorted(numbers) == numbers and len(set(numbers)) > 20 and len(first) == everything
+    assert None not in first[: len(numbers)], "numbers by size, then words"
     page.close()
 
 
