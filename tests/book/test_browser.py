@@ -15,7 +15,7 @@ from browsing import HTML, SCHEMES, WIDTHS, browse, serve
 
 NOT_PAGES = ("_static", "_sources", "_images")
 
-LEADING = re.compile(r"-?\d+\.?\d*")  # the number with which a cell begins
+LEADING = re.compile(r"-?\d+\.?\d*(e[-+]?\d+)?")  # the number with which a cell begins
 
 pytestmark = pytest.mark.browser
 
