@@ -281,7 +281,8 @@ def table(text):
     """The table in an HTML text on one line and without its styles, or None if it is not short."""
     found = re.search(r"<table.*?</table>", text, re.DOTALL)
     rows = found[0].partition("<tbody>")[2].split("<tr")[1:] if found else []
-    if not 0 < len(rows) <= ROWS or max(row.count("<td") for row in rows) > COLUMNS:
+    wide = [row.count("<td") + max(row.count("<th") - 1, 0) for row in rows]  # one of labels
+    if not 0 < len(rows) <= ROWS or max(wide) > COLUMNS:
         return None
     plain = re.sub(r' (?:border|class|style|valign)="[^"]*"', "", found[0])
     plain = re.sub(r"\s*\n\s*", "", plain).replace("\xa0", " ")  # a narrow cell may break it

@@ -87,7 +87,9 @@ def tables(name):
         soup = BeautifulSoup(text, "html.parser")
         rows = soup.select("tbody tr")
         letters = len("".join(one.text.strip() for one in soup.select("th, td")))
-        if len(rows) <= 12 and letters <= 1_000 and all(len(r("td")) <= 6 for r in rows):
+        # six columns, and beside them one of labels
+        narrow = all(len(r("td")) + max(len(r("th")), 1) <= 7 for r in rows)
+        if len(rows) <= 12 and letters <= 1_000 and narrow:
             yield cells_of(text)
 
 
