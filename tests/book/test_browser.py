@@ -148,7 +148,7 @@ def test_page(contexts, site, address, width, scheme):
 
 @pytest.mark.parametrize(
     ("address", "scheme"),
-    zip(built_pages(), itertools.cycle(SCHEMES)) if built_pages() else [("(no page)", "light")],
+    [*zip(built_pages(), itertools.cycle(SCHEMES))] or [("(no page)", "light")],
 )
 def test_nothing_serious_keeps_anybody_out(contexts, site, address, scheme):
     """By the rules of axe, every other page in the dark: it takes seconds a page."""
