@@ -93,6 +93,15 @@ def test_which_moves_more_depends_on_the_recipe_and_on_no_other():
     assert moves(["none", "some"]) == {name: every[name] for name in ("none", "some")}
 
 
+def test_a_tie_is_decided_for_neither():
+    scores, member = world(none=2.0)
+    poor = scores["none"]["poor"]
+    scores["same"] = {"good": poor, "poor": poor}
+    found = compare.two_choices(scores, member, 0.05, **NAMED, rng=np.random.default_rng(4))
+    assert found.loc["same", "both"] == (1.0, 1.0, 1.0)
+    assert found.loc["same", "moves more"] == "undecided"
+
+
 def test_what_is_missing_is_named():
     scores, member = world(none=2.0, some=1.0)
     with pytest.raises(ValueError, match="plain: given 'nobody'"):
