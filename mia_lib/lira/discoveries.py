@@ -65,8 +65,8 @@ def exposed_records(signals, member, share=0.1, *, delta=0.05):
     The p-value is that of the Wilcoxon-Mann-Whitney test, one-sided. Where a record's signals do
     not tie it is exact, and valid however the models depend on each other: for a record that
     changes nothing all assignments to the models are equally likely, whatever the signals are.
-    Where some tie it is the normal approximation, corrected for ties.
-    Such records' assignments are independent of each other, so Benjamini and Hochberg's bound holds
+    Where some tie it is the normal approximation, corrected for ties. The assignments of records
+    that change nothing are independent of each other, so Benjamini and Hochberg's bound holds
     (1995, theorem 1). Intervals are DeLong's, as for `Roc.auc_interval`. Taught in
     book/generators_one_record.ipynb.
 
