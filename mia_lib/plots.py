@@ -296,6 +296,63 @@ def rates(x, named, ax=None, *, level=None, log=False):
     return ax
 
 
+def estimates(named, ax=None, *, mark=None, inner=None, colors=None):
+    """Values with their intervals, a line for each name, the first at the top.
+
+    Parameters
+    ----------
+    named : dict of str to (float, float, float)
+        (value, low, high) of each name; `intervals.Estimate` is one.
+    ax : matplotlib axes, optional
+        None makes a new one.
+    mark : float, optional
+        Where a dotted vertical line stands, such as what guessing reaches.
+    inner : dict of str to (float, float, float), optional
+        Of some of the names a second interval, which is drawn thick over the thin one.
+    colors : dict of str to colour, optional
+        Of some of the names; all others have the first colour.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    ValueError
+        No name, an entry that is not three numbers, an inner one without an outer one.
+
+    Notes
+    -----
+    Taught in book/audit.ipynb.
+
+    Examples
+    --------
+    >>> ax = estimates({"LOSS": (0.52, 0.49, 0.55), "LiRA": (0.61, 0.58, 0.64)}, mark=0.5)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['LOSS', 'LiRA']
+    """
+    if not named:
+        checks.fail("named", "none", "at least one value with its limits")
+    inner, colors = inner or {}, colors or {}
+    for name in inner:
+        if name not in named:
+            checks.fail("inner", repr(name), "names that `named` has")
+    ax = _axes(ax)
+    for place, (name, three) in enumerate(named.items()):
+        value, low, high = checks.real_array(name, three, shape=(3,))
+        color = colors.get(name, COLORS[0])
+        ax.hlines(place, low, high, color=color, linewidth=1.2)
+        if name in inner:
+            _, low, high = checks.real_array(name, inner[name], shape=(3,))
+            ax.hlines(place, low, high, color=color, linewidth=3.6)
+        ax.plot(value, place, "o", color=color, markersize=4.5)
+    if mark is not None:
+        ax.axvline(mark, color=REFERENCE, linestyle=":", linewidth=1.2)
+    ax.set_yticks(range(len(named)), list(named), fontsize=9)
+    ax.set_ylim(len(named) - 0.5, -0.5)
+    return ax
+
+
 def pictures(rows, *, size=0.8):
     """Small pictures, a row for each group, with the group's name at its left.
 

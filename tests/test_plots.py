@@ -211,6 +211,32 @@ def test_rates_that_do_not_fit_are_refused():
         plots.rates([1], {str(i): [0.5] for i in range(12)})
 
 
+def test_estimates_stand_below_one_another_with_their_limits():
+    named = {"LOSS": (0.5, 0.4, 0.7), "LiRA": (0.6, 0.5, 0.8)}
+    inner = {"LiRA": (0.6, 0.55, 0.7)}
+    ax = plots.estimates(named, mark=0.5, inner=inner, colors={"LiRA": "black"})
+    wide, other, inner = (lines.get_segments()[0].tolist() for lines in ax.collections)
+    assert wide == [[0.4, 0], [0.7, 0]] and other == [[0.5, 1], [0.8, 1]]
+    assert inner == [[0.55, 1], [0.7, 1]]
+    assert ax.collections[2].get_linewidth()[0] > 2 * ax.collections[1].get_linewidth()[0]
+    *markers, chance = ax.get_lines()
+    assert [line.get_color() for line in markers] == [plots.COLORS[0], "black"]
+    assert [line.get_xydata().tolist() for line in markers] == [[[0.5, 0]], [[0.6, 1]]]
+    assert set(chance.get_xdata()) == {0.5} and ax.get_ylim() == (1.5, -0.5)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["LOSS", "LiRA"]
+    assert len(plots.estimates(named).get_lines()) == 2
+
+
+def test_estimates_that_are_none_are_refused():
+    for call, said in (
+        (lambda: plots.estimates({}), "^named: given none"),
+        (lambda: plots.estimates({"a": (0, 1)}), "^a: given shape"),
+        (lambda: plots.estimates({"a": (0, 0, 1)}, inner={"b": (0, 0, 1)}), "^inner: given 'b'"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            call()
+
+
 def test_pictures_stand_in_named_rows_grey_or_in_colour():
     grey, colour = np.random.default_rng(0).random((4, 5, 6)), np.zeros((4, 5, 6, 3))
     axes = plots.pictures({"members": grey, "made": colour}, size=0.5)
