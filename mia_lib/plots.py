@@ -353,6 +353,72 @@ def estimates(named, ax=None, *, mark=None, inner=None, colors=None):
     return ax
 
 
+def estimates_over(x, named, ax=None, *, percent=False, log=False, level=None):
+    """Estimates with their intervals against what they depend on: a line for each name, told apart
+    by marker and by line style as well.
+
+    Parameters
+    ----------
+    x : sequence of k floats
+        Above 0 where `log`.
+    named : dict of str to sequence of k (float, float, float)
+        (value, low, high) at each place, such as `intervals.Estimate`; at most eleven names. An
+        interval that leaves its estimate out on one side has no bar there.
+    ax : matplotlib axes, optional
+        None makes a new one.
+    percent : bool
+        Whether the vertical axis writes 0.05 as 5%.
+    log : bool
+        Whether x is logarithmic, with a tick at each place.
+    level : float, optional
+        Where a dotted horizontal line stands, such as the level of a test.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    ValueError
+        No place, more names than markers, lines that do not have k estimates with intervals.
+
+    Notes
+    -----
+    The lines stand 0.8 % of the axis's range apart, so that no interval hides another.
+    Taught in book/one_family.ipynb.
+
+    Examples
+    --------
+    >>> found = [(0.1, 0.05, 0.2), (0.3, 0.2, 0.4)]
+    >>> estimates_over([1, 2], {"LiRA": found}, percent=True).get_legend_handles_labels()[1]
+    ['LiRA']
+    """
+    if len(named) > len(MARKERS):
+        checks.fail("named", f"{len(named)} names", f"at most {len(MARKERS)}")
+    x = checks.real_array("x", x, 1)
+    places, ax = np.log(x) if log else x, _axes(ax)
+    for number, (name, line) in enumerate(named.items()):
+        value, low, high = checks.real_array(name, [tuple(e) for e in line], shape=(x.size, 3)).T
+        moved = places + 0.008 * np.ptp(places) * (number - (len(named) - 1) / 2)
+        ax.errorbar(
+            np.exp(moved) if log else moved,
+            value,
+            np.maximum(0, (value - low, high - value)),
+            marker=MARKERS[number],
+            linestyle=LINES[number % len(LINES)],
+            capsize=2,
+            label=name,
+        )
+    if level is not None:
+        ax.axhline(level, color=REFERENCE, linestyle=":", linewidth=1.2)
+    if log:
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(x, [f"{at:g}" for at in x])
+    if percent:
+        ax.yaxis.set_major_formatter(ticker.PercentFormatter(1, decimals=None))
+    return ax
+
+
 def pictures(rows, *, size=0.8):
     """Small pictures, a row for each group, with the group's name at its left.
 
