@@ -346,9 +346,9 @@ def _fewer(c):
     yield (
         "text",
         (shared if shadows < switch else "")
-        + "LiRA, online, with fewer of them, as many IN as OUT for each record. Where the intervals "
-        "of the last lines overlap, these records do not show that more shadow models would find "
-        "more.",
+        + "LiRA, online, with fewer of them, as many IN as OUT for each record. Where the "
+        "intervals of the last lines overlap, these records do not show that more shadow models "
+        "would find more.",
     )
     rows = [
         [f"{n}", _estimate(auc), _estimate(tpr, "{:.1%}")]

@@ -1,0 +1,42 @@
+"""The house style. Every function draws into `ax`, or into a new one, and returns it; no figure has
+a title.
+
+Colours are those of Okabe and Ito, which colour-blind readers tell apart, and each comes with a
+line style of its own. Backgrounds are white, so that a figure reads the same on light and on dark
+pages.
+"""
+
+from mia_lib.plots.figures import (
+    COLORS,
+    LINES,
+    MARKERS,
+    MEMBER,
+    N_POINTS,
+    NONMEMBER,
+    REFERENCE,
+    gaussian_pair,
+    histogram_pair,
+    pictures,
+    rates,
+    roc,
+    style,
+)
+from mia_lib.plots.with_intervals import estimates, estimates_over
+
+__all__ = [
+    "COLORS",
+    "LINES",
+    "MARKERS",
+    "MEMBER",
+    "NONMEMBER",
+    "N_POINTS",
+    "REFERENCE",
+    "estimates",
+    "estimates_over",
+    "gaussian_pair",
+    "histogram_pair",
+    "pictures",
+    "rates",
+    "roc",
+    "style",
+]
