@@ -12,7 +12,6 @@ from scipy import special
 from mia_lib import checks, extras
 
 torch = extras.module("torch")
-models = extras.module("mia_lib.models")
 train = extras.module("mia_lib.train")
 
 CHUNK = 64  # records whose gradients are held at a time
@@ -76,9 +75,7 @@ def gradient_features(recipe, state, x, y):
     one_by_one = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))
     parts = []
     for start in range(0, len(x), CHUNK):
-        images = recipe.normalised(torch.from_numpy(np.ascontiguousarray(x[start : start + CHUNK])))
-        if recipe.model != "mlp":
-            images = images.permute(0, 3, 1, 2)
+        images = recipe.as_read(torch.from_numpy(np.ascontiguousarray(x[start : start + CHUNK])))
         labels = y[start : start + CHUNK]
         gradients = one_by_one(weights, images.double(), labels)
         norms = torch.stack([g.flatten(1).norm(dim=1) for g in gradients.values()], 1)
@@ -168,12 +165,7 @@ def gradient_attack(
 
 def _network(recipe, state, shape, n_classes):
     """The model in evaluation mode and float64, where small gradients keep their digits."""
-    if recipe.model == "mlp":
-        net = models.build(
-            "mlp", shape, n_classes, hidden=recipe.hidden, activation=recipe.activation
-        )
-    else:
-        net = models.build(recipe.model, (shape[2], *shape[:2]), n_classes, **recipe.options)
+    net = recipe.network(tuple(shape), n_classes)
     net.load_state_dict(
         {name: torch.from_numpy(np.asarray(array[0])) for name, array in state.items()}
     )

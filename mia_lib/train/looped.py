@@ -88,7 +88,7 @@ def _evaluated(recipe, state, x, outputs):
         )
         with torch.no_grad(), _mixed(recipe, x.device):
             parts = [
-                outputs(net, _batch(recipe, x[start : start + 4096]))
+                outputs(net, recipe.as_read(x[start : start + 4096]))
                 for start in range(0, len(x), 4096)
             ]
         found.append(torch.cat(parts).float().cpu().numpy())
@@ -96,24 +96,7 @@ def _evaluated(recipe, state, x, outputs):
 
 
 def _network(recipe, x, n_classes, rng):
-    shape = tuple(x.shape[1:])
-    if recipe.model == "mlp":
-        options = {
-            "hidden": recipe.hidden,
-            "activation": recipe.activation,
-            "dropout": recipe.dropout,
-            "init": recipe.init,
-        }
-        net = models.build("mlp", shape, n_classes, rng=rng, **options)
-    else:
-        net = models.build(
-            recipe.model,
-            (shape[2], *shape[:2]),
-            n_classes,
-            rng=rng,
-            init=recipe.init,
-            **recipe.options,
-        )
+    net = recipe.network(tuple(x.shape[1:]), n_classes, rng)
     return net.to(x.device, recipe.torch_dtype, memory_format=torch.channels_last)
 
 
@@ -134,17 +117,9 @@ def current_logits(recipe, net, x):
     """
     net.eval()
     with torch.no_grad(), _mixed(recipe, x.device):
-        parts = [net(_batch(recipe, x[start : start + 4096])) for start in range(0, len(x), 4096)]
+        parts = [net(recipe.as_read(x[start : start + 4096])) for start in range(0, len(x), 4096)]
     net.train()
     return torch.cat(parts)
-
-
-def _batch(recipe, images):
-    """What the network reads: normalised, channels first (channels_last in memory, as the data
-    already lie).
-    """
-    images = recipe.normalised(images)
-    return images if recipe.model == "mlp" else images.permute(0, 3, 1, 2)
 
 
 def _train_one(recipe, net, x, ids, rng, objective, watch):
@@ -157,7 +132,7 @@ def _train_one(recipe, net, x, ids, rng, objective, watch):
             module.generator = torch.Generator(x.device).manual_seed(seed)
     if hasattr(net, "whiten"):
         first = torch.from_numpy(ids[:WHITENING_IMAGES]).to(x.device)
-        net.whiten(_batch(recipe, x[first]))
+        net.whiten(recipe.as_read(x[first]))
     optimizer = _optimizer(recipe, net)
     batch, total = batches.batch_size(recipe, len(ids)), batches.steps_made(recipe, len(ids))
     stream, block = batches.Stream(ids, rng), batches.block_steps(batch)
@@ -170,7 +145,7 @@ def _train_one(recipe, net, x, ids, rng, objective, watch):
             index = plan[step]
             images = x[index] if crops[step] is None else _augmented(x, index, crops[step])
             with _mixed(recipe, x.device):
-                loss = objective(net(_batch(recipe, images)), index)
+                loss = objective(net(recipe.as_read(images)), index)
             for group in optimizer.param_groups:
                 group["lr"] = float(rates[start + step]) * group["factor"]
             optimizer.zero_grad(set_to_none=True)

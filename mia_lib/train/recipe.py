@@ -128,11 +128,11 @@ class Classifier:
         checks.choice("activation", self.activation, models.ACTIVATIONS)
         checks.choice("init", self.init, ("fan-in", "glorot"))
         checks.number("dropout", self.dropout, 0, high=1, open_high=True)
-        if self.dropout and self.model != "mlp":
+        if self.dropout and not self.reads_rows:
             checks.fail("dropout", repr(self.dropout), f"0 for {self.model!r}; only 'mlp' has it")
         if not isinstance(self.options, dict):
             checks.fail("options", repr(self.options), "a dictionary")
-        if self.options and self.model == "mlp":
+        if self.options and self.reads_rows:
             checks.fail(
                 "options", repr(self.options), "none for 'mlp', which takes hidden and activation"
             )
@@ -175,11 +175,18 @@ class Classifier:
     def stackable(self):
         """Whether the recipe can train as one stack of batched products."""
         return (
-            self.model == "mlp"
+            self.reads_rows
             and self.augment is None
             and not self.dropout
             and self.dtype != "bfloat16"
         )
+
+    @property
+    def reads_rows(self):
+        """Whether the network reads an example as one row of numbers; the others read images,
+        channels first.
+        """
+        return self.model == "mlp"
 
     @property
     def torch_device(self):
@@ -289,12 +296,43 @@ class Classifier:
         x = x.to(self.torch_dtype)
         return x if (center, scale) == (0.0, 1.0) else (x - center) / scale
 
+    def network(self, shape, n_classes, rng=None):
+        """The network before training.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Of an example as it is stored: (height, width, channels), or (d,) for "mlp".
+        n_classes : int
+            K, at least 2.
+        rng : numpy.random.Generator, optional
+            The only source of the initial weights. None means fresh entropy.
+
+        Returns
+        -------
+        torch.nn.Module
+            float32, on the CPU, in training mode.
+        """
+        options = self.options
+        if self.reads_rows:
+            options = {name: getattr(self, name) for name in ("hidden", "activation", "dropout")}
+        else:
+            shape = (shape[2], *shape[:2])
+        return models.build(self.model, shape, n_classes, rng=rng, init=self.init, **options)
+
+    def as_read(self, x):
+        """A batch as the network reads it: normalised, images with their channels first
+        (channels_last in memory, as they are stored).
+        """
+        x = self.normalised(x)
+        return x if self.reads_rows else x.permute(0, 3, 1, 2)
+
     def _on_device(self, x):
         """Images as (n, height, width, channels), records as (n, d); bytes stay bytes, the rest
         gets the weights' type.
         """
-        if (self.model != "mlp" or self.augment) and x.ndim < 3:
-            what = f"model {self.model!r}" if self.model != "mlp" else "augmentation"
+        if (self.augment or not self.reads_rows) and x.ndim < 3:
+            what = "augmentation" if self.reads_rows else f"model {self.model!r}"
             checks.fail(
                 "x",
                 f"shape {x.shape}",
