@@ -151,7 +151,8 @@ def smallest_resolvable(curve, delta, groups, n_groups):
 
 def _carriers_suffice_from(curve, delta, groups, n_groups):
     count = pooled.independent_of_first(groups[curve.nonmember_entries], n_groups)
-    last = np.append(np.flatnonzero(np.diff(curve.nonmember_scores)), curve.n_nonmembers - 1)
+    scores = curve.nonmember_scores
+    last = np.append(np.flatnonzero(scores[1:] != scores[:-1]), curve.n_nonmembers - 1)
     rates = (last + 1) / curve.n_nonmembers  # of the blocks of ties, one non-member each at best
     starts = np.append(0.0, rates[:-1])
     enough_from = pooled.enough(delta) * rates / count[last]

@@ -93,6 +93,18 @@ def test_smallest_resolvable(decimals):
     assert curve.records_needed(smallest / 10) == np.ceil(10_000 * smallest / smallest)
 
 
+def test_equal_infinities_are_ties_as_equal_numbers_are():
+    """A probability of 0 has the logarithm -inf; only the order of scores counts."""
+    scores, member = made(16, 500, 6, difficulty=2.0)
+    lowest = scores < np.quantile(scores, 0.3)
+    with np.errstate(invalid="raise"):
+        found = [
+            (curve.smallest_resolvable(), curve.records_needed(0.01), *curve.auc_interval())
+            for curve in (roc(np.where(lowest, low, scores), member) for low in (-np.inf, -1e6))
+        ]
+    assert found[0] == found[1]
+
+
 def test_records_needed_are_enough_and_not_too_many():
     rate = 0.002
     needed = roc(*made(32, 1500, 5, difficulty=2.0)).records_needed(rate)
