@@ -333,7 +333,18 @@ def test_a_wrong_word(name, value):
         audit.run(audit.Observations(GOOD["logits"], GOOD["labels"], MEMBER), **{name: value})
 
 
-@pytest.mark.parametrize("value", [None, 3, [], "", ".", "/dev/null", "\x00"], ids=repr)
+WRONG_PATHS = {
+    "nothing": None,
+    "a number": 3,
+    "a list": [],
+    "empty": "",
+    "a folder": ".",
+    "a device": "/dev/null",
+    "a zero byte": "\x00",
+}
+
+
+@pytest.mark.parametrize("value", WRONG_PATHS.values(), ids=WRONG_PATHS)
 def test_a_wrong_path(value, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match="given"):

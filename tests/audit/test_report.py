@@ -1,6 +1,5 @@
 """The forms of a report: what stands on the first page, and that each form can be read."""
 
-import html.parser
 import io
 import json
 import re
@@ -8,16 +7,10 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from audit_reports import Page, features_that_differ, observed
 
 from mia_lib import audit, plots
 from mia_lib.audit import document, report, sections
-
-
-def observed(n=200, gap=3.0, assignment="random", **more):
-    rng = np.random.default_rng(0)
-    member = rng.random(n) < 0.5
-    logits = np.stack([rng.normal(size=n) + gap * member, np.zeros(n)], 1)
-    return audit.Observations(logits, np.zeros(n, int), member, assignment=assignment, **more)
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +44,6 @@ def test_persons_are_told_whose_rate_it_is(leaking):
     assert apart.verdict == "groups differ" and "no person's own" not in apart.to_markdown()
 
 
-def features_that_differ():
-    """What a blind classifier separates: the record's own group, nearly."""
-    rng = np.random.default_rng(0)
-    member = rng.random(200) < 0.5  # that of `observed`
-    return (member + 0.1 * rng.normal(size=200))[:, None]
-
-
 def test_the_json_has_a_schema_and_the_whole_content(leaking):
     content = json.loads(leaking.to_json())
     assert content["schema"] == report.SCHEMA == 3
@@ -85,30 +71,6 @@ def test_the_same_observations_give_the_same_bytes(tmp_path):
         plots.style()  # the reader's settings make no difference
     assert forms[0] == forms[1]
     assert "not given" in forms[0][1]
-
-
-class Page(html.parser.HTMLParser):
-    """Opened and closed tags must match."""
-
-    VOID = {"meta", "br"}
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.seen, self.text = [], [], []
-
-    def handle_starttag(self, tag, attributes):
-        self.seen.append(tag)
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.seen.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
 
 
 def test_the_page_stands_alone(leaking):
