@@ -8,6 +8,8 @@ book/claims.yaml is a list of claims. An entry has
 - notebook, what: the rows of records that decide it; a list of names means the first that a record
   has. With `minus` or `over` it is the difference or the ratio of two rows of one record. `what:
   not measured` where no record decides it;
+- needs: of a row that a notebook makes of two others, these two. Where one of them is not resolved
+  the notebook writes no such row, and the claim is undecided there and not unasked;
 - region: [low, high], "above X" or "below X", which leave X out; reason: why that region. An end
   that the quantity cannot pass, such as a rate of 0, is infinite: an interval that is doubled may
   pass it;
@@ -52,7 +54,13 @@ _NEEDED = {
     "seen_before": bool,
 }
 _MEASURED = {"notebook": str, "data": (str, list), "scale": str}
-_OPTIONAL = {"number": list, "minus": (str, list), "over": (str, list), "computed": bool}
+_OPTIONAL = {
+    "number": list,
+    "minus": (str, list),
+    "over": (str, list),
+    "needs": list,
+    "computed": bool,
+}
 
 
 def load(path=None):
@@ -181,7 +189,8 @@ def measured(claim, record):
     -------
     Estimate or None
         None where the record lacks a row. Without ends where a row has no interval. NaN where a row
-        says that its rate is not resolved: nothing is judged by it.
+        says that its rate is not resolved, or one that a missing row needs: nothing is judged by
+        it.
 
     Notes
     -----
@@ -196,7 +205,9 @@ def measured(claim, record):
     """
     parts = [_row(claim[key], record["rows"]) for key in ("what", "minus", "over") if key in claim]
     if None in parts:
-        return None
+        needed = [_row(name, record["rows"]) for name in claim.get("needs", [])]
+        unresolved = any(row is not None and np.isnan(row.value) for row in needed)
+        return Estimate(np.nan, np.nan, np.nan) if unresolved else None
     if claim.get("computed"):
         return Estimate(parts[0].value, parts[0].value, parts[0].value)
     if len(parts) == 1:

@@ -1,7 +1,10 @@
 """The claims are well formed and honest, and what is said of them follows from the records."""
 
 import datetime
+import json
 import math
+import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -13,6 +16,23 @@ from mia_lib.intervals import Estimate
 CLAIMS = claims.load()
 RECORDS = results.find()
 MEASURED = [claim for claim in CLAIMS if claim["what"] != claims.NOT_MEASURED]
+ROOT = claims.FILE.parents[1]
+# Claims that name data sets or a scale, and where the same is asked of the others.
+ASKED_THERE = {
+    "sm-calibrated": ["sm-calibrated-one-seed"],
+    "sm-calibrated-one-seed": ["sm-calibrated"],
+    "sm-uncalibrated": ["sm-uncalibrated-one-seed"],
+    "sm-uncalibrated-one-seed": ["sm-uncalibrated"],
+    "sm-calibration-order": ["sm-calibration-order-one-seed"],
+    "sm-calibration-order-one-seed": ["sm-calibration-order"],
+    "mace1-sixes-seeds": ["mace1-sixes-mnist"],  # of several trainings, of one
+    "mace1-sixes-mnist": ["mace1-sixes-seeds"],
+}
+# The paper's number is of this data set.
+OF_ONE_SET = {
+    f"sm-location-{metric}"
+    for metric in ("correctness", "confidence", "entropy", "modified-entropy")
+}
 
 
 def test_there_are_enough_claims_of_every_paper():
@@ -42,7 +62,8 @@ def test_a_record_decides_it(claim):
     assert deciding, "or the claim says that it is not measured"
     if claim["data"] != "every":
         assert set(claim["data"]) <= {record["data"] for record in deciding}
-    names = [name for key in ("what", "minus", "over") for name in listed(claim.get(key, []))]
+    keys = ("what", "minus", "over", "needs")
+    names = [name for key in keys for name in listed(claim.get(key, []))]
     known = {
         row["what"]
         for record in RECORDS
@@ -68,6 +89,127 @@ def test_a_region_is_older_than_what_decides_it_unless_the_claim_says_otherwise(
 
 def listed(names):
     return [names] if isinstance(names, str) else names
+
+
+def asked_of(claim):
+    """The data sets that the claim, or one that asks the same of others, has a line for."""
+    ids = [claim["id"], *ASKED_THERE.get(claim["id"], [])]
+    same = [other for other in MEASURED if other["id"] in ids]
+    return {line["data"] for line in claims.evaluate(same, RECORDS).to_dict("records")}
+
+
+def without_sizes(name):
+    """A row's name without the numbers by which data sets differ: of records, of epochs."""
+    return re.sub(r"(n = |after |sets of |release of )\d+", r"\1#", name)
+
+
+@pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim["id"])
+def test_no_data_set_that_has_a_record_is_left_out(claim):
+    """Neither by a list of sets, nor by the size in a row's name, nor by an unresolved rate."""
+    if claim["id"] in OF_ONE_SET:
+        assert claim["data"] != "every"
+        return
+    asked = asked_of(claim)
+    rows = [listed(claim[key]) for key in ("what", "minus", "over") if key in claim]
+    kinds = [set(map(without_sizes, names)) for names in rows]
+    for record in RECORDS:
+        if record["notebook"] == claim["notebook"]:
+            there = {row["what"] for row in record["rows"] if row["value"] is not None}
+            alike = set(map(without_sizes, there))
+            if all(kind & alike for kind in kinds) or set(claim.get("needs", ["?"])) <= there:
+                assert record["data"] in asked
+
+
+@pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim["id"])
+def test_the_largest_scale_is_not_passed_over_for_a_size_in_a_name(claim):
+    """A record of a larger scale whose row has another size is the one that is asked."""
+    if claim["scale"] != "largest":
+        return
+    rows = [listed(claim[key]) for key in ("what", "minus", "over") if key in claim]
+    kinds = [set(map(without_sizes, names)) for names in rows]
+    scale = dict(claims.evaluate([claim], RECORDS)[["data", "scale"]].to_numpy())
+    order = claims.SCALES.index
+    for record in RECORDS:
+        if record["notebook"] == claim["notebook"] and record["data"] in scale:
+            alike = {without_sizes(r["what"]) for r in record["rows"] if r["value"] is not None}
+            if all(kind & alike for kind in kinds):
+                assert order(record["scale"]) <= order(scale[record["data"]])
+
+
+@pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim["id"])
+def test_the_rows_of_a_difference_are_of_one_size(claim):
+    other = [listed(claim[key]) for key in ("minus", "over") if key in claim]
+    if not other or len(listed(claim["what"])) == len(other[0]) == 1:
+        return  # one row each, which the claim names
+    for record in RECORDS:
+        if record["notebook"] == claim["notebook"]:
+            there = [row["what"] for row in record["rows"] if row["value"] is not None]
+            first, second = (
+                next((name for name in names if name in there), None)
+                for names in (listed(claim["what"]), *other)
+            )
+            if first and second:
+                sizes = [re.findall(r"n = (\d+)|after (\d+)", name) for name in (first, second)]
+                assert sizes[0] == sizes[1] or "after 0" in second  # the untrained network
+
+
+@pytest.fixture(scope="module")
+def git():
+    """What git prints, where the whole history is at hand."""
+
+    def ask(*words):
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout
+
+    if ask("rev-parse", "--is-shallow-repository").strip() != "false":
+        pytest.skip("needs the history")
+    return ask
+
+
+def versions(git, path):
+    """(instant, text) of each committed version of a file."""
+    lines = git("log", "--full-history", "--format=%H %cI", "--", path).split("\n")
+    for commit, date in (line.split() for line in lines if line):
+        yield datetime.datetime.fromisoformat(date), git("show", f"{commit}:{path}")
+
+
+def regions(text):
+    """The region of each claim as it is written, without the seconds that a parser takes."""
+    entry = r"^- id: (\S+)$(?:(?!^- id:).)*?^  region: (.*?)$"
+    return dict(re.findall(entry, text, re.MULTILINE | re.DOTALL))
+
+
+def day(since):
+    return since.date() if isinstance(since, datetime.datetime) else since
+
+
+def test_a_region_that_was_changed_has_the_day_of_the_change(git):
+    now = regions(claims.FILE.read_text(encoding="utf-8"))
+    since = {claim["id"]: day(claim["region_since"]) for claim in CLAIMS}
+    assert set(now) == set(since)
+    for date, text in versions(git, "book/claims.yaml"):
+        for name, region in regions(text).items():
+            if region != now.get(name, region):
+                assert since[name] >= date.date(), name
+
+
+def test_a_claim_that_had_seen_nothing_is_older_than_the_first_of_its_records(git):
+    """A record that is made again has a new date; its earlier versions have the first."""
+    first = {}
+    blind = [claim for claim in MEASURED if not claim["seen_before"]]
+    for name in {claim["notebook"] for claim in blind}:
+        named = f"notebooks/results/{name}--*.json"
+        for path in set(git("log", "--format=", "--name-only", "--", named).split()):
+            for _, text in versions(git, path):
+                made = json.loads(text) if text else {"rows": []}
+                for claim in blind:
+                    if claim["notebook"] == name and made["rows"]:
+                        if claims.measured(claim, made) is not None:
+                            first.setdefault(claim["id"], []).append(made["date"])
+    for claim in blind:
+        since = claim["region_since"]
+        exact = isinstance(since, datetime.datetime)
+        for date in map(datetime.datetime.fromisoformat, first.get(claim["id"], [])):
+            assert since < (date if exact else date.date()), claim["id"]
 
 
 def record(rows, data="digits", scale="paper", notebook="lira"):
@@ -135,6 +277,19 @@ def test_nothing_is_judged_by_a_rate_that_is_not_resolved(note):
         (line,) = claims.evaluate([claim(**entries)], [made]).itertuples()
         assert line.verdict == "undecided" and math.isnan(line.ours.value)
     assert claims.measured(claim(what=["a", "b"]), made) == Estimate(1.5, 1.3, 1.7)
+
+
+def test_a_row_that_was_not_made_because_a_rate_is_not_resolved_leaves_the_claim_undecided():
+    made = record([("b", 0.5, 0.0, 0.6), ("c", 0.7, 0.6, 0.8)])
+    ratio = claim(what="b over c", needs=["b", "c"])
+    assert claims.measured(ratio, made) is None  # both are resolved, and nobody made the ratio
+    made["rows"][0]["note"] = "n: examples; not resolved"
+    assert math.isnan(claims.measured(ratio, made).value)
+    assert claims.measured(claim(what="b over c"), made) is None
+    (line,) = claims.evaluate([ratio], [made]).itertuples()
+    assert (line.data, line.verdict) == ("digits", "undecided")
+    made["rows"].append(dict(zip(("what", "value", "low", "high"), ("b over c", 1.5, 1.2, 1.8))))
+    assert claims.measured(ratio, made) == Estimate(1.5, 1.2, 1.8)
 
 
 def test_an_interval_of_no_width_is_none_unless_the_row_is_computed():
