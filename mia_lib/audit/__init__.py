@@ -3,9 +3,10 @@
 `observations` says what may be handed over, `files` reads it, `from_model` makes it from a model,
 `view` is what an adversary sees of it, `methods` lists the attacks, `blind` those that never look
 at the model, `copies` which records are one, `masks` what contradicts itself, `family` the figures
-that decide, `verdict` what follows from them, `descriptive` the figures beside them, `conduct` does
-all of it, `comparison` does it for two models. `report` keeps it, `sections` puts it into words,
-`document` writes them down, `picture` draws the curve and the areas.
+that decide, `verdict` what follows from them, `descriptive` the figures beside them, `prediction`
+what shadow models would find, `conduct` does all of it, `comparison` does it for two models.
+`report` keeps it, `sections` puts it into words, `document` writes them down, `picture` draws the
+curve and the areas.
 ``python -m mia_lib.audit FILE -o REPORT``.
 
 Taught in book/audit.ipynb.

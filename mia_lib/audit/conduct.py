@@ -6,7 +6,7 @@ import sklearn
 
 import mia_lib
 from mia_lib import checks, disk
-from mia_lib.audit import blind, copies, descriptive, family, masks, methods, verdict
+from mia_lib.audit import blind, copies, descriptive, family, masks, methods, prediction, verdict
 from mia_lib.audit.files import describe
 from mia_lib.audit.observations import ASSIGNMENTS, LEAST, Observations, finite_rows
 from mia_lib.audit.report import SCHEMA, Report
@@ -117,6 +117,9 @@ def run(observations, prior=0.5, delta=0.05, seed=0, *, model=None, date=None):
         "set": descriptive.set_tests(o, view, rows, delta, rng(5), levels),
         "epsilon": descriptive.epsilon(scores[first], o, rows, delta, rng(6), levels),
         "resolution": descriptive.resolution(o.member, view, rows, delta),
+        "predicted": prediction.without_shadows(
+            view, o.member, rows, delta, found["lacks"], levels
+        ),
         "slices": descriptive.slices(scores[first], o, rows, delta),
     }
     content["risk score"], risks = descriptive.risk_scores(view, o.member, prior, delta, rng(4))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from mia_lib.audit import document
 from mia_lib.audit.sections import sections
 
-SCHEMA = 3  # of the JSON; a number is never used for two forms
+SCHEMA = 4  # of the JSON; a number is never used for two forms
 # The keys of the JSON and what they hold; [v, low, high] is a value with its limits.
 KEYS = {
     "schema": "number of this form",
@@ -39,6 +39,7 @@ KEYS = {
     "set": "lacks, missing, tests: what, p, members, non-members, finds (an AUC, with power 0.8)",
     "epsilon": "lacks, bound, correct, guesses, most",
     "resolution": "floor, lines, shadow models, fewer",
+    "predicted": "lacks, measured, tnr, p, tpr: [v, low, high] between which half of the cases lie",
     "slices": "column, value, members, non-members, auc, tpr",
     "risk score": "lacks, rmse, noise floor, noise limit, above 0.9, curve",
     "exposed": "record, label, risk [f_p, low, high], scores by attack",

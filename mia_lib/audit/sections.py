@@ -6,7 +6,7 @@ Every form of the report reads these, so that all say the same.
 import math
 
 from mia_lib import attacks
-from mia_lib.audit import family, regression, verdict, words
+from mia_lib.audit import family, prediction, regression, verdict, words
 from mia_lib.audit.family import FPRS
 
 SHOWN = 20  # most figures of the family that a report lists
@@ -60,6 +60,7 @@ def sections(c):
     yield "Lower bound of epsilon", list(_epsilon(c))
     yield "How many more records it would take", list(_needed(c))
     yield "How many more shadow models it would take", list(_fewer(c))
+    yield "A prediction: what shadow models would find", list(_predicted(c))
     yield f"Slices, {c['first']}", list(_slices(c, each))
     yield "Most exposed members", list(_exposed(c))
     yield "What was handed over", [("table", ["array", "shape and type"], c["given"])]
@@ -355,6 +356,34 @@ def _fewer(c):
         for n, auc, tpr in c["resolution"]["fewer"]
     ]
     yield "table", ["shadow models", "AUC", f"TPR at FPR {verdict.rate(FPRS[0])}"], rows
+
+
+def _predicted(c):
+    found, rate = c["predicted"], verdict.rate(prediction.RATE)
+    if c["verdict"] == verdict.CHECK:
+        yield "text", "Not stated, because the input contradicts itself or says too little."
+        return
+    if found["lacks"]:
+        start = "Not needed" if found["measured"] else "No predictor holds here"
+        yield "text", f"{start}: {found['lacks']}."
+        return
+    value, low, high = (f"{share:.1%}" for share in found["tpr"])
+    yield (
+        "text",
+        f"Predicted, not measured: from a loss TNR of {found['tnr']:.1%}, an attacker with "
+        f"{prediction.N_SHADOW} shadow models (LiRA, online) would find about {value} of the "
+        f"members at an FPR of {rate} ({low} to {high}: of the predictions for data sets on which "
+        f"the line had not been fitted half missed by less than a factor of {prediction.HALF:g}, "
+        f"the other half by more).",
+    )
+    yield (
+        "text",
+        f"The loss TNR is the share of non-members whose loss is above all but {rate} of the "
+        f"members' losses. The line leads from it to what LiRA found in {prediction.SETTINGS} "
+        f"settings, small networks on four data sets; for other models its error is not known. "
+        f"It sees too little where the exposed records are not the hard ones, so a small "
+        f"prediction acquits no model; it says whether shadow models are worth training.",
+    )
 
 
 def _slices(c, each):

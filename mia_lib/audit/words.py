@@ -53,6 +53,15 @@ GLOSSARY = (
         "blind classifier",
         "one that sees the records and never the model: what it reaches is no leak of the model",
     ),
+    (
+        "prediction",
+        "a figure that was not measured on this model: it is concluded from others, with an error",
+    ),
+    (
+        "loss TNR",
+        "the share of non-members whose loss is above that of 99 % of the members: 1 % where "
+        "training has left no trace in the largest losses",
+    ),
     ("shadow model", "a model trained like the audited one on records that are known"),
     (
         "posterior",

@@ -46,7 +46,7 @@ def test_persons_are_told_whose_rate_it_is(leaking):
 
 def test_the_json_has_a_schema_and_the_whole_content(leaking):
     content = json.loads(leaking.to_json())
-    assert content["schema"] == report.SCHEMA == 3
+    assert content["schema"] == report.SCHEMA == 4
     assert (content["verdict"], content["reasons"]) == (leaking.verdict, leaking.reasons)
     assert content == leaking.content
     assert list(content) == list(report.KEYS)
@@ -77,7 +77,7 @@ def test_the_page_stands_alone(leaking):
     page = leaking.to_html()
     parsed = Page()
     parsed.feed(page)
-    assert parsed.open == [] and parsed.seen.count("h2") == 22 and "svg" in parsed.seen
+    assert parsed.open == [] and parsed.seen.count("h2") == 23 and "svg" in parsed.seen
     assert "<b>C</b>" not in page and "the model &amp; co" in page
     assert not re.search(r"(src|href)=\"(?!#)", page) and "@import" not in page
     for media in ("prefers-color-scheme: dark", "max-width: 40rem", "print"):

@@ -70,6 +70,7 @@ def worlds():
     return {
         "leak": observed(columns=site, representation=layer, structure=stored),
         "leak-by-coins": shadowed(2.0, "coins", features=layer),
+        "leak-of-many": observed(n=400),
         "nothing": observed(gap=0.0),
         "nothing-with-shadows": shadowed(0.0, "random", columns=site),
         "groups-differ": observed(assignment="given", features=features_that_differ()),
