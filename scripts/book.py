@@ -17,6 +17,7 @@ import argparse
 import ast
 import asyncio
 import copy
+import datetime
 import hashlib
 import json
 import os
@@ -112,6 +113,7 @@ def clean(notebook):
                 "mimetype": "text/x-python",
                 "name": "python",
             },
+            "made": datetime.date.today().isoformat(),
         }
     )
     for cell in notebook.cells:
@@ -162,10 +164,53 @@ def with_outputs_of(notebook, executed):
     )
     for cell, done in pairs:
         cell.outputs, cell.execution_count = done.outputs, done.execution_count
+    if "made" in executed.metadata:
+        notebook.metadata["made"] = executed.metadata["made"]
     return notebook
 
 
-async def execute_one(path, turn, bar, failures):
+def as_old_as_its_outputs(notebook, stored):
+    """The executed notebook with the day of the stored one, if it has given the same again."""
+    made = stored.metadata.get("made")
+    outputs = (
+        [cell.get("outputs") for cell in one.cells if cell.cell_type == "code"]
+        for one in (notebook, stored)
+    )
+    if made and len({json.dumps(one, sort_keys=True) for one in outputs}) == 1:
+        notebook.metadata["made"] = made
+    return notebook
+
+
+class Outlook:
+    """How long it will take, from book/costs.json and the pace so far.
+
+    Parameters
+    ----------
+    paths : list of pathlib.Path
+        What will be executed. A page that was not measured counts as the mean of the others.
+    """
+
+    def __init__(self, paths):
+        file = ROOT / "book/costs.json"
+        costs = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        known = {name: cost["processor_seconds"] for name, cost in costs.items()}
+        usual = sum(known.values()) / len(known) if known else 20
+        self.left = {path: known.get(path.as_posix(), usual) for path in paths}
+        self.total, self.count, self.began = sum(self.left.values()), len(paths), time.monotonic()
+
+    def to_go(self):
+        """In words."""
+        done = self.total - sum(self.left.values())
+        pace = (time.monotonic() - self.began) / done if done else 1 / AT_ONCE
+        return f"about {max(1, round(pace * sum(self.left.values()) / 60))} min to go"
+
+    def after(self, path):
+        """How far it is when a page is done."""
+        self.left.pop(path)
+        return f"{self.count - len(self.left)} of {self.count}, {self.to_go()}"
+
+
+async def execute_one(path, turn, bar, failures, outlook):
     """Execute one notebook in its own folder; returns it with its outputs, or None after a
     failure.
     """
@@ -190,7 +235,8 @@ async def execute_one(path, turn, bar, failures):
             failures.append(path)
             tqdm.write(f"\n==> {path} failed\n{error}", file=sys.stdout)
             return None
-        tqdm.write(f"    {path}: done in {time.monotonic() - begin:.0f} s", file=sys.stdout)
+        took = f"done in {time.monotonic() - begin:.0f} s"
+        tqdm.write(f"    {path}: {took}; {outlook.after(path)}", file=sys.stdout)
     return clean(notebook)
 
 
@@ -201,11 +247,12 @@ async def execute_all(paths, keep):
         for path in paths
         for cell in nbformat.read(ROOT / path, as_version=4).cells
     )
-    failures, turn = [], asyncio.Semaphore(AT_ONCE)
+    failures, turn, outlook = [], asyncio.Semaphore(AT_ONCE), Outlook(paths)
+    print(f"==> {outlook.to_go()}, on cores like those of book/costs.json", flush=True)
     with tqdm(total=cells, unit="cell", desc="    executing", disable=None) as bar:
 
         async def run(path):
-            notebook = await execute_one(path, turn, bar, failures)
+            notebook = await execute_one(path, turn, bar, failures, outlook)
             if notebook is not None:
                 keep(path, notebook)
 
@@ -339,6 +386,7 @@ def store(names):
     keys = pages_and_keys()[1]
 
     def keep(path, notebook):
+        as_old_as_its_outputs(notebook, nbformat.read(ROOT / path, as_version=4))
         write(ROOT / path, described(notebook))
         if path in keys:  # a problem set is no page
             remember(path, notebook, keys[path])

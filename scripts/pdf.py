@@ -127,6 +127,8 @@ def article(page, shown, site):
             link.name = "span"
             link["data-led-to"] = to
             del link["href"]
+    for drawing in body.select("img.in-dark"):
+        drawing.decompose()
     for image in body.find_all("img"):
         if not urlsplit(image["src"]).scheme:
             path = (site / page).parent.joinpath(unquote(image["src"])).resolve()

@@ -1,5 +1,7 @@
 """Curves, densities and pictures in the house style."""
 
+import sys
+
 import matplotlib as mpl
 import numpy as np
 from cycler import cycler
@@ -17,7 +19,7 @@ N_POINTS = 1000  # places at which a curve is drawn, however many thresholds it 
 
 
 def style():
-    """Make the house style matplotlib's default for this session.
+    """Make the house style matplotlib's default for this session, and vector graphics a notebook's.
 
     Taught in book/membership_game.ipynb.
 
@@ -45,10 +47,23 @@ def style():
             "legend.frameon": False,
             "lines.linewidth": 1.8,
             "savefig.facecolor": "white",
+            "svg.hashsalt": "mia_lib",  # the same figure is the same text
             "xtick.labelsize": 10,
             "ytick.labelsize": 10,
         }
     )
+    _draw_vectors()
+
+
+def _draw_vectors():
+    """Let a notebook's figures be SVG, without the date on which they were drawn."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if hasattr(shell, "kernel"):
+        from matplotlib_inline.config import InlineBackend
+
+        inline = InlineBackend.instance(parent=shell)
+        inline.print_figure_kwargs = {"bbox_inches": "tight", "metadata": {"Date": None}}
+        inline.figure_formats = {"svg"}
 
 
 def roc(curves, ax=None, log=True, *, band=None, delta=0.05, rng=None):

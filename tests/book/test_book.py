@@ -2,8 +2,10 @@
 shown.
 """
 
+import datetime
 import hashlib
 import importlib
+import json
 import os
 import re
 import shutil
@@ -115,6 +117,8 @@ def test_make_book_never_shows_a_number_older_than_the_code(tree):
     code, said = make(tree, "book")
     assert code == 0, said
     assert "executing 2 of 2 notebooks" in said
+    assert "==> about 1 min to go, on cores like those" in said
+    assert re.search(r"done in \d+ s; 1 of 2, about 1 min to go", said) and "; 2 of 2, " in said
     assert said.strip().endswith(str(tree / "_build" / "html" / "index.html"))
     assert "1111" in page(tree, "book/intro") and "2222" in page(tree, "notebooks/tiny")
     assert hashes(tree) == before, "make book changes no file outside _build"
@@ -198,10 +202,36 @@ def test_execute_stores_clean_outputs(tree):
     )
     assert make(tree, "execute")[0] == 0
     assert path.read_text() == first, "storing again changes nothing"
+    assert notebook.metadata.made == datetime.date.today().isoformat()
+    path.write_text(first.replace(notebook.metadata.made, "2001-02-03"))
+    assert make(tree, "execute")[0] == 0 and "2001-02-03" in path.read_text()
+    path.write_text(path.read_text().replace("2222", "5555").replace("4444", "5555"))
+    assert make(tree, "execute")[0] == 0
+    assert path.read_text() == first, "the day is that of the outputs"
     code, said = make(tree, "book")
     assert code == 0 and "executing 0 of 2 notebooks" in said, (
         "what was just executed is not executed again"
     )
+
+
+def test_how_long_it_will_take(tmp_path, monkeypatch):
+    """By what was measured before a page is done, afterwards by the pace so far."""
+    monkeypatch.setattr(sys, "path", [str(ROOT / "scripts"), *sys.path])
+    book = importlib.import_module("book")
+    monkeypatch.setattr(book, "ROOT", tmp_path)
+    now = iter([0.0, 300.0, 600.0])
+    monkeypatch.setattr(book.time, "monotonic", lambda: next(now))
+    (tmp_path / "book").mkdir()
+    costs = {"book/a.ipynb": 600, "book/b.ipynb": 300, "book/c.ipynb": 300}
+    costs = {name: {"processor_seconds": seconds} for name, seconds in costs.items()}
+    (tmp_path / "book/costs.json").write_text(json.dumps(costs))
+    outlook = book.Outlook([Path(name) for name in [*costs, "book/new.ipynb"]])
+    assert outlook.to_go() == "about 13 min to go"  # 600 + 300 + 300 + their mean, two at a time
+    assert outlook.after(Path("book/b.ipynb")) == "1 of 4, about 22 min to go"  # 300 s for 300
+    assert outlook.after(Path("book/a.ipynb")) == "2 of 4, about 8 min to go"  # 600 s for 900
+    (tmp_path / "book/costs.json").unlink()
+    monkeypatch.setattr(book.time, "monotonic", lambda: 0.0)
+    assert book.Outlook([Path("book/a.ipynb")]).to_go() == "about 1 min to go"
 
 
 def test_make_alone_lists_the_verbs():

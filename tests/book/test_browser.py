@@ -260,3 +260,27 @@ def test_a_bad_page_is_noticed(browser, tmp_path):
     ):
         assert expected in text
     assert seen["formulas"] == 1
+
+
+def test_the_old_address_of_a_section_leads_to_its_page(contexts, site):
+    page = contexts[1280, "light"].new_page()
+    page.goto(f"{site}/book/lira.html#several-queries")
+    page.wait_for_url("**/lira_needs.html#several-queries", timeout=5000)
+    assert page.locator("#several-queries").count() == 1
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_drawing_follows_the_theme(contexts, site, scheme):
+    """One of the two is seen, on the ground of the page."""
+    page = contexts[1280, scheme].new_page()
+    page.goto(f"{site}/book/intro.html")
+    shown = page.locator(f"article img.in-{scheme}")
+    other = page.locator(f"article img.in-{'light' if scheme == 'dark' else 'dark'}")
+    assert shown.count() == other.count() > 0
+    for place in range(shown.count()):
+        assert shown.nth(place).is_visible() and not other.nth(place).is_visible()
+        assert shown.nth(place).evaluate(
+            "image => [getComputedStyle(image).filter, getComputedStyle(image).backgroundColor]"
+        ) == ["none", "rgba(0, 0, 0, 0)"]
+    page.close()
