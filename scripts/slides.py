@@ -30,6 +30,10 @@ from pybtex.richtext import Text
 
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
+sys.path.insert(0, str(BOOK / "_ext"))
+
+import themed  # noqa: E402  (an extension of Sphinx, in no package)
+
 BUILD = ROOT / "_build" / "slides"
 PARTS = Path(__file__).resolve().parent / "slides"  # the style and the script of every file
 NOT_CHAPTERS = ("Experiments", "Reference")  # parts of the table of contents
@@ -264,11 +268,22 @@ def picture(cell):
             if kind in output.get("data", {}):
                 stored = output["data"][kind]
                 stored = stored if isinstance(stored, str) else "".join(stored)
-                if kind == "image/svg+xml":
-                    stored = base64.b64encode(stored.encode()).decode()
                 alt = html.escape(" ".join(mystnb.get("image", {}).get("alt", "").split()))
+                if kind == "image/svg+xml":
+                    return drawing(stored, alt)
                 return f'<img src="data:{kind};base64,{"".join(stored.split())}" alt="{alt}">'
     return None
+
+
+def drawing(svg, alt):
+    """A drawing as an HTML image, and as it looks in the dark for a screen that is dark."""
+    light, dark = (
+        "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()
+        for text in (svg, themed.darkened(svg))
+    )
+    scheme = "screen and (prefers-color-scheme: dark)"
+    source = f'<source media="{scheme}" srcset="{dark}">'
+    return f'<picture>{source}<img src="{light}" alt="{alt}" class="drawing"></picture>'
 
 
 def html_of(cell):

@@ -63,7 +63,9 @@ def pictures(name):
             for mark in re.findall(r"\{solution-(start|end)\}", cell.source):
                 in_solution = mark == "start"
         elif not in_solution:
-            count += any("image/png" in one.get("data", {}) for one in cell.outputs)
+            count += any(
+                {"image/png", "image/svg+xml"} & set(one.get("data", {})) for one in cell.outputs
+            )
     return count
 
 
