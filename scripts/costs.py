@@ -1,9 +1,10 @@
 """Measure what executing each chapter and notebook costs: `make costs`, or `python scripts/costs.py
 [NOTEBOOK ...]`, default all.
 
-Writes time, processor time, memory and disk to book/costs.json, which book/records.ipynb shows.
-Entries of notebooks that are not named stay as they are. One notebook at a time, on one thread, at
-the default scale, with an empty store.
+Writes processor time, memory and disk to book/costs.json, which every page and book/records.ipynb
+show. A time by the clock is not kept: other work on the machine makes it several times as long,
+and the processor time hardly longer. Entries of notebooks that are not named stay as they are.
+One notebook at a time, on one thread, at the default scale, with an empty store.
 """
 
 import json
@@ -13,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,9 +41,7 @@ def size(folder):
 
 
 def measure(notebook):
-    """Seconds, processor seconds, peak memory of the largest process and peak disk of one
-    notebook.
-    """
+    """Processor seconds, peak memory of the largest process and peak disk of one notebook."""
     with tempfile.TemporaryDirectory() as scratch:
         folders = {name: Path(scratch, name) for name in ("TMPDIR", "MIA_RUNS", "MIA_RESULTS")}
         for folder in folders.values():
@@ -59,7 +57,6 @@ def measure(notebook):
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        began = time.monotonic()
         try:
             command = [sys.executable, "-c", EXECUTE, str(notebook), str(notebook.parent)]
             output = subprocess.run(
@@ -70,7 +67,6 @@ def measure(notebook):
             watcher.join()
         processor, memory = map(float, output.split()[-2:])
         return {
-            "seconds": round(time.monotonic() - began, 1),
             "processor_seconds": round(processor, 1),
             "memory_mb": round(memory * (1 if platform.system() == "Darwin" else 1024) / 1e6),
             "disk_mb": round(largest / 1e6, 1),

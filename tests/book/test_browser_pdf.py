@@ -63,8 +63,9 @@ def test_every_formula_and_picture_is_there(made, articles):
     document, counted = made
     formulas = sum(len(one.select(".math")) for one in articles.values())
     pictures = [image["src"] for one in articles.values() for image in one.find_all("img")]
+    pictures = [src for src in pictures if not src.endswith(".dark.svg")]
     assert counted["formulas"] == formulas > 50
-    assert counted["pictures"] == len(pictures) + 1  # and that of the title page
+    assert counted["pictures"] == len(pictures) + 1 > 1  # and that of the title page
     fonts, bitmaps = set(), 0
     for page in document.pages:
         fonts |= {
@@ -74,7 +75,7 @@ def test_every_formula_and_picture_is_there(made, articles):
         there = page["/Resources"].get("/XObject", {})
         bitmaps += sum(one.get_object()["/Subtype"] == "/Image" for one in there.values())
     assert "drawn" in fonts, "MathJax's letters come without a name"
-    assert bitmaps >= sum(src.endswith(".png") for src in pictures) > 0
+    assert bitmaps >= sum(src.endswith(".png") for src in pictures)
 
 
 def test_links_lead_to_their_place_or_out_of_the_book(made, articles):

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from docutils.core import publish_doctree
 
 from mia_lib import plots
@@ -17,7 +18,6 @@ import facts  # noqa: E402  (an extension of Sphinx, in no package)
 import moved  # noqa: E402
 import themed  # noqa: E402
 
-COSTS = json.loads((ROOT / "book" / "costs.json").read_text(encoding="utf-8"))
 MOVED = moved.moved(ROOT)
 
 
@@ -96,6 +96,22 @@ def places(name):
     heads = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     slugs = {re.sub(r"[^a-z0-9]+", "-", head.lower()).strip("-") for head in heads}
     return slugs | set(re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE))
+
+
+def test_the_doors_of_the_readme_exist():
+    """Each is one line: a verb of the Makefile, of a run the notebook, data set and scale too."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    top = text[: text.index("## The library")]
+    doors = re.findall(r"^\| \*\*\w+\*\* \| `(make [^`]+)` \|", top, re.MULTILINE)
+    verbs = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert len(doors) == 3 and all(door.split()[1] in verbs for door in doors)
+    for door in doors:
+        given = dict(word.split("=") for word in door.split()[2:])
+        if given:
+            found = ROOT / "notebooks" / "parameters" / f"{given['NOTEBOOK']}.yaml"
+            found = yaml.safe_load(found.read_text(encoding="utf-8"))
+            assert given["DATA"] in found["data"] and given["SCALE"] in found["scale"]
+    assert "(book/_static/overview.svg)" in top and top.count("\n|") <= 5, "long tables are below"
 
 
 @pytest.mark.parametrize("name", MOVED)
