@@ -15,8 +15,6 @@ import yaml
 from mia_lib.results import papers
 
 ROOT = Path(__file__).resolve().parents[2]
-# Experiment notebooks that still have the papers' numbers of their own; whoever rewrites one takes
-# it out of here.
 PAGES = sorted(path for folder in ("book", "notebooks") for path in (ROOT / folder).glob("*.ipynb"))
 SAYS_PAPER = re.compile(r"(?i)(in_|the_)?(papers?|printed)|table_?([1-9]|[ivx]+)")
 TOGETHER = 3  # so many numbers of one table are no chance
