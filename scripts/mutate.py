@@ -44,10 +44,15 @@ NOTICED, OUT_OF_TIME = "killed", "timeout"
 VERSIONS = ("mutmut", "numpy", "scipy", "torch", "pytest", "hypothesis")
 
 # Some of the library asks a function for its signature (attacks.Attack.takes): mutmut's stand-in
-# for a function, which chooses the mutant, answers with that of the function.
+# for a function, which chooses the mutant, answers with that of the function. What a fixture that
+# several tests share calls belongs to each of them, not to the first alone. And the tests of a
+# mutant run file by file, the cheapest file first, because most mutants fail one of its tests.
 MUTMUT = """
 import inspect
+import pytest
 from mutmut.mutation import trampoline
+from mutmut.runners import harness
+from mutmut.state import state
 signature, stand_in, functions = inspect.signature, trampoline.wrap_in_trampoline, {}
 def remembered(*given, **options):
     def decorate(function):
@@ -58,6 +63,40 @@ def remembered(*given, **options):
 def signature_of_function(function, **options):
     return signature(functions.get(id(function), (None, function))[1], **options)
 trampoline.wrap_in_trampoline, inspect.signature = remembered, signature_of_function
+class Shared:
+    def __init__(self):
+        self.called = {}
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef):
+        seen = state()._stats
+        before = set(seen)
+        seen.clear()
+        try:
+            return (yield)
+        finally:
+            self.called.setdefault(fixturedef, set()).update(seen)
+            seen |= before
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_teardown(self, item):
+        for fixture in item._request._fixture_defs.values():
+            state()._stats.update(self.called.get(fixture, ()))
+runner_of = harness.PytestRunner
+execute, arguments = runner_of.execute_pytest, runner_of._pytest_args_regular_run
+def with_shared(runner, params, **options):
+    if "plugins" in options:
+        options["plugins"] = [*options["plugins"], Shared()]
+    return execute(runner, params, **options)
+def cheapest_first(runner, tests):
+    cost, tests = {}, list(tests or ())
+    for test in tests:
+        file = test.split("::")[0]
+        cost[file] = cost.get(file, 0) + state().duration_by_test.get(test, 0)
+    def place(test):
+        file = test.split("::")[0]
+        return cost[file], file, state().duration_by_test.get(test, 0), test
+    return arguments(runner, sorted(tests, key=place))
+runner_of.execute_pytest = with_shared
+runner_of._pytest_args_regular_run = cheapest_first
 from mutmut.__main__ import cli
 cli()
 """

@@ -107,6 +107,28 @@ def test_columns_by_themselves_keep_their_level():
     assert wrong <= 35
 
 
+def test_shrunken_centroids_by_hand():
+    """A column that drifts, one that drifts by less than 1.5 standard errors, one that is constant
+    among the fitted records and not among the judged ones.
+    """
+    rng = np.random.default_rng(0)
+    member = np.arange(80) < 30
+    table, others = rng.normal(size=(80, 3)), rng.normal(size=(50, 3))
+    table[member, 0] += 1.0
+    table[:, 2] = 5.0
+    expected = np.zeros(50)
+    for column, other in zip(table.T, others.T):
+        if np.ptp(column) == 0:
+            continue
+        error = column.std() * np.sqrt(1 / 30 + 1 / 50)
+        gap = (column[member].mean() - column[~member].mean()) / error
+        shrunk = np.sign(gap) * max(abs(gap) - 1.5, 0)
+        expected += shrunk * (other - column.mean()) / column.std()
+    assert np.ptp(expected) > 1
+    found = blind._centroids(table, member, others)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
 def test_no_record_is_judged_by_a_classifier_that_was_fitted_on_it():
     """Noise that names every record: a classifier that saw it would know its side."""
     rng, member = np.random.default_rng(0), np.arange(200) < 100

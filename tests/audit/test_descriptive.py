@@ -169,6 +169,7 @@ def test_a_kernel_is_not_tested_on_the_records_that_it_was_fitted_on(monkeypatch
     rows = [np.array(sorted(part), dtype=int) // 2 for part in tested]
     assert not member[rows[0]].any() and member[rows[2]].all()
     assert found["tests"][1]["p"] == 0.5 and found["tests"][1]["members"] == len(tested[2])
+    assert {*map(len, fitted), *map(len, tested)} == {min(member.sum(), (~member).sum()) // 2}
 
 
 def test_epsilon_by_hand(report):

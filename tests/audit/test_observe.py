@@ -310,6 +310,14 @@ def test_one_number_for_two_classes():
     assert by_logit.task == "classification"
 
 
+def test_numbers_from_0_to_1_are_scores_only_where_it_is_said():
+    found, classes = np.array([0.25, 0.75]), np.array([0, 1])
+    given = answers.logits("predict", found, classes)
+    np.testing.assert_allclose(np.exp(given), [[0.75, 0.25], [0.25, 0.75]])
+    said = answers.logits("predict", found, classes, scores=True)
+    np.testing.assert_array_equal(said, [[0.0, 0.25], [0.0, 0.75]])
+
+
 def test_labels_alone_and_their_attacks():
     named = np.array(["cat", "dog", "eel"])
     answered = named[np.where(RNG.random(60) < 0.7, Y, (Y + 1) % 3)]

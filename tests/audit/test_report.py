@@ -108,6 +108,26 @@ def test_tables_of_the_pdf_fit_the_page():
     assert sum(line.count("a") for line in lines) == 90
 
 
+class Turned:
+    """Counts the pages that were filled."""
+
+    def __init__(self):
+        self.pages = 0
+
+    def savefig(self, figure):
+        self.pages += 1
+
+
+@pytest.mark.parametrize("lines, turned", [(2.9, 1), (3.1, 0)])
+def test_a_heading_of_the_pdf_does_not_end_a_page(lines, turned):
+    """A heading that keeps two lines with it needs room for three above the margin of 0.06."""
+    paper = document._Paper(Turned())
+    step = document.LINE * 12 / 9
+    paper.height = 0.06 + document.LINE * 1.2 + step * lines
+    paper.write(["Attacks"], size=12, before=1.2, keep=2)
+    assert paper.file.pages == turned
+
+
 def test_the_roc_has_its_band_and_the_blind_one():
     o = observed(features=np.random.default_rng(1).normal(size=(200, 2)))
     curves = audit.run(o).content["roc"]

@@ -153,7 +153,11 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
         ({"label.a": 1}, "given the column 'label.a', expected a known name"),
         ({"probabilities.1": None}, "given 2 columns probabilities"),
         ({"probabilities.1": "high"}, "probabilities.1: given texts, expected numbers"),
-        ({"shadow_probabilities.1": 0.5}, "given the column 'shadow_probabilities.1', expected"),
+        (
+            {"shadow_probabilities.1": 0.5},
+            "given the column 'shadow_probabilities.1', expected names such as "
+            "'shadow_probabilities.0.0'",
+        ),
         ({"shadow_probabilities.0.2": None}, "given 11 columns shadow_probabilities"),
         ({"shadow_member.0": "perhaps"}, "shadow_member.0: given the value 'perhaps'"),
         ({"member": "perhaps"}, "member: given the value 'perhaps'"),
