@@ -1,8 +1,11 @@
 """Hashes against bytes put together by hand, whole files, folders that know their work."""
 
+import ast
 import hashlib
 import os
+import re
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,3 +98,50 @@ def test_work_that_has_begun(tmp_path):
     file.write_text("{")
     with pytest.raises(ValueError, match="folder: given .*manifest.json, which is damaged"):
         disk.begun(file, manifest, "folder")
+
+
+# Whoever else writes, moves or hashes, and why that is no matter of `disk`.
+WRITE = {
+    "audit/__main__.py": "the report goes where the user wants it",
+    "data/files.py": "pooch writes a download, which gets its name when its checksum is right",
+    "data/originals.py": "a damaged download is set aside",
+    "shadow/store.py": "damaged outputs are set aside",
+}
+HASH = {
+    "audit/copies.py": "single records, to find copies",
+    "audit/records.py": "single records, whose names those hashes are",
+    "data/files.py": "checksums by the algorithm of whoever publishes the file",
+    "results/code.py": "the text of a program",
+    "shadow/identity.py": "the text of a program",
+    "shadow/place.py": "the text that names a folder",
+}
+WRITERS = r"(os|shutil)\.(replace|rename|move|copy\w*)|np\.savez?(_compressed)?|(json|pickle)\.dump"
+WRITERS += r"|torch\.save|.*\.(open_memmap|write_text|write_bytes|rename|to_csv|to_parquet)"
+
+
+def calls(text):
+    """The functions that a module calls, as written; `open` with all that it is given."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            yield f"open {ast.unparse(node)}" if name == "open" else name
+
+
+def those_that_call(pattern):
+    library = Path(disk.__file__).parent
+    files = {path.relative_to(library).as_posix(): path for path in library.rglob("*.py")}
+    found = {
+        name
+        for name, path in files.items()
+        if any(re.fullmatch(pattern, one) for one in calls(path.read_text(encoding="utf-8")))
+    }
+    assert "disk.py" in found
+    return found - {"disk.py"}
+
+
+def test_one_room_writes_bytes():
+    assert those_that_call(rf"{WRITERS}|open .*'[wax]b?\+?'.*") == WRITE.keys()
+
+
+def test_one_room_hashes_arrays_and_files():
+    assert those_that_call(r"hashlib\.\w+") == HASH.keys()
