@@ -24,16 +24,15 @@ def rounded(minutes):
 def running(seconds):
     """What running takes, or that it was not measured."""
     if seconds is None:
-        return "To run: not measured."
-    return f"To run: {max(1, round(seconds))} s of processor time, measured."
+        return "What running takes was not measured."
+    return f"Runs in {max(1, round(seconds))} processor seconds, measured."
 
 
 def reading(words, lines, exercises):
-    """Two estimates in minutes."""
+    """Minutes for the page, and for its exercises if it has any."""
     page = rounded(words / WORDS_A_MINUTE + lines / LINES_A_MINUTE)
     more = exercises * MINUTES_AN_EXERCISE
-    extra = f", its exercises {more} min more" if more else ""
-    return f"To read: about {page} min{extra}, by the rule of the "
+    return f"Reads in {page} min, {f'exercises {more}, ' if more else ''}"
 
 
 def facts(srcdir, name, doctree):
@@ -57,8 +56,7 @@ def facts(srcdir, name, doctree):
     seconds = costs.get(f"{name}.ipynb", {}).get("processor_seconds")
     metadata = json.loads(notebook.read_text(encoding="utf-8"))["metadata"]
     made = metadata.get("made", "an unknown day")
-    day = f" Its numbers were made on {made}, those of recorded runs before."
-    return f"{running(seconds)} {reading(*counted(notebook))}", f".{day}"
+    return f"{running(seconds)} {reading(*counted(notebook))}", f". Outputs of {made}."
 
 
 def _insert(app, doctree, name):
@@ -67,10 +65,10 @@ def _insert(app, doctree, name):
     if title is None or app.builder.format != "html":
         return
     before, after = facts(Path(app.srcdir), name, doctree)
-    link = nodes.emphasis("", "syllabus")
+    link = nodes.emphasis("", "estimated")
     if SYLLABUS in app.env.found_docs:
         address = app.builder.get_relative_uri(name, SYLLABUS)
-        link = nodes.reference("", "syllabus", internal=True, refuri=address)
+        link = nodes.reference("", "estimated", internal=True, refuri=address)
     line = nodes.paragraph("", "", nodes.Text(before), link, nodes.Text(after))
     line["classes"].append("page-facts")
     title.parent.insert(title.parent.index(title) + 1, line)

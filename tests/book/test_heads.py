@@ -28,27 +28,27 @@ def page(folder, words, metadata):
 
 
 def said(folder):
-    return "syllabus".join(facts.facts(folder, "book/one", publish_doctree("Two words, 3 4")))
+    return "estimated".join(facts.facts(folder, "book/one", publish_doctree("Two words, 3 4")))
 
 
 def test_a_page_says_what_it_takes(tmp_path):
     page(tmp_path, 1199, {"made": "2030-01-02"})
     text = said(tmp_path)
     assert text == (
-        "To run: not measured. To read: about 10 min, its exercises 25 min more, by the rule of "
-        "the syllabus. Its numbers were made on 2030-01-02, those of recorded runs before."
+        "What running takes was not measured. Reads in 10 min, exercises 25, estimated. "
+        "Outputs of 2030-01-02."
     )
     (tmp_path / "book" / "costs.json").write_text(
         '{"book/one.ipynb": {"processor_seconds": 12.6, "memory_mb": 1, "disk_mb": 0}}'
     )
     page(tmp_path, 1200, {})
     text = said(tmp_path)
-    assert text.startswith("To run: 13 s of processor time, measured. To read: about 15 min,")
-    assert "on an unknown day" in text
+    assert text.startswith("Runs in 13 processor seconds, measured. Reads in 15 min, exercises 25,")
+    assert text.endswith("estimated. Outputs of an unknown day.")
 
 
 def test_a_page_without_code_is_only_read(tmp_path):
-    assert said(tmp_path) == "To read: about 1 min, by the rule of the syllabus."
+    assert said(tmp_path) == "Reads in 1 min, estimated."
 
 
 def test_a_drawing_for_the_dark():
