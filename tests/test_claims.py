@@ -166,8 +166,8 @@ def git():
 
 
 def versions(git, path):
-    """(instant, text) of each committed version of a file."""
-    lines = git("log", "--full-history", "--format=%H %cI", "--", path).split("\n")
+    """(instant of the author, text) of each committed version of a file."""
+    lines = git("log", "--full-history", "--format=%H %aI", "--", path).split("\n")
     for commit, date in (line.split() for line in lines if line):
         yield datetime.datetime.fromisoformat(date), git("show", f"{commit}:{path}")
 
