@@ -219,18 +219,24 @@ class Workplace:
             }
             file.write_text(json.dumps(content, indent=4))
 
+    @staticmethod
+    def function(name):
+        """The function that a mutant changes, with its class."""
+        from mutmut.utils.format_utils import orig_function_and_class_names_from_key
+
+        function, of_class = orig_function_and_class_names_from_key(name)
+        return f"{of_class}.{function}" if of_class else function
+
     def change(self, name):
         """(function, line before, line after) of a mutant, without the place of the lines."""
         from mutmut.mutation.diff_apply import get_diff_for_mutant
-        from mutmut.utils.format_utils import orig_function_and_class_names_from_key
 
         with self._here():
             lines = get_diff_for_mutant(name).splitlines()[2:]
-        function, of_class = orig_function_and_class_names_from_key(name)
         before, after = (
             " ".join(line[1:].strip() for line in lines if line.startswith(sign)) for sign in "-+"
         )
-        return f"{of_class}.{function}" if of_class else function, before, after
+        return self.function(name), before, after
 
     def run(self, names, jobs):
         """Let mutmut try the mutants, and count what it has decided."""
@@ -324,20 +330,25 @@ def main(argv=None):
         sys.exit(f"MODULE: given {asked.module!r}, in which there is nothing to change")
     drawn = random.Random(asked.seed).sample(everything, min(asked.n, len(everything)))
     start = time.monotonic()
-    open_ones = [name for name in drawn if place.verdicts()[name] is None]
+    known = equivalents(asked.module)
+    named = {function for function, *_ in known}  # a change takes a while to be found
+    equivalent = {
+        name for name in drawn if place.function(name) in named and place.change(name) in known
+    }
+    found = place.verdicts()
+    open_ones = [name for name in drawn if found[name] is None and name not in equivalent]
     print(
         f"==> {len(drawn)} of {len(everything)} mutants drawn, {len(open_ones)} to try", flush=True
     )
     if open_ones:
         place.run(open_ones, asked.jobs)
     found = {name: place.verdicts()[name] for name in drawn}
-    known = equivalents(asked.module)
-    changes = {name: place.change(name) for name in drawn if found[name] != NOTICED}
-    equivalent = {name for name, change in changes.items() if change in known}
+    # What a test did notice is not equivalent, whatever the list says.
+    equivalent -= {name for name in drawn if found[name] == NOTICED}
     result = score(found, equivalent)
-    for name, change in changes.items():
-        if name not in equivalent:
-            print(f"# {found[name]}: {name}\n{as_entry(change)}")
+    for name in drawn:
+        if found[name] != NOTICED and name not in equivalent:
+            print(f"# {found[name]}: {name}\n{as_entry(place.change(name))}")
     counted = result["drawn"] - result["equivalent"]
     print(
         f"==> {asked.module}: {result['killed']} of {counted} mutants noticed, "

@@ -360,6 +360,20 @@ def test_noisy_copies_of_a_model_that_says_labels():
         )
 
 
+def test_shadow_models_are_asked_every_query(tmp_path):
+    def fit(x, y):
+        return LogisticRegression().fit(x, y)
+
+    given = fit(X[MEMBER], Y[MEMBER]), X, Y, MEMBER
+    more = {"queries": [lambda x: -x], "store": tmp_path, "rng": np.random.default_rng(0)}
+    seen = audit.observe(*given, fit=fit, n_shadow=4, **more)
+    assert seen.shadow_logits.shape == (4, 2, 60, 3)
+    for logits, mask in zip(seen.shadow_logits, seen.shadow_member):
+        model = fit(X[mask], Y[mask])
+        for found, x in zip(np.exp(logits), (X, -X)):
+            np.testing.assert_allclose(found, model.predict_proba(x), rtol=1e-5)
+
+
 def test_a_regression():
     x = RNG.normal(size=(60, 40))
     y = x[:, 0] + 0.3 * RNG.normal(size=60)
