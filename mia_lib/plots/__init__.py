@@ -2,8 +2,8 @@
 a title.
 
 Colours are those of Okabe and Ito, which colour-blind readers tell apart, and each comes with a
-line style of its own. Backgrounds are white, so that a figure reads the same on light and on dark
-pages.
+line style of its own. Backgrounds are white; the site and the slides put a drawing on a dark
+ground where the reader's screen is dark.
 """
 
 from mia_lib.plots.figures import (

@@ -47,16 +47,16 @@ def style():
             "legend.frameon": False,
             "lines.linewidth": 1.8,
             "savefig.facecolor": "white",
-            "svg.hashsalt": "mia_lib",  # the same figure is the same text
             "xtick.labelsize": 10,
             "ytick.labelsize": 10,
         }
     )
-    _draw_vectors()
+    draw_vectors()
 
 
-def _draw_vectors():
-    """Let a notebook's figures be SVG, without the date on which they were drawn."""
+def draw_vectors():
+    """Let a notebook's figures be SVG, the same text for the same figure."""
+    mpl.rcParams["svg.hashsalt"] = "mia_lib"
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if hasattr(shell, "kernel"):
         from matplotlib_inline.config import InlineBackend

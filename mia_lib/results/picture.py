@@ -57,6 +57,7 @@ def picture(notebook, ids=None, what=None, *, with_paper=True, folder=None):
     ValueError: notebook: given 'lira' without a record, expected an experiment that was recorded
     """
     panels, names = _panels(notebook, ids, what, with_paper, folder)
+    plots.figures.draw_vectors()  # the first cell of a notebook draws before any style is set
     labels = {
         quantity: [_label(key, rows[key], quantity) for key in rows]
         for quantity, rows in panels.items()
