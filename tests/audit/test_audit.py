@@ -370,7 +370,13 @@ def test_the_module_runs(tmp_path):
         ({"labels": np.zeros(3, int)}, r"labels: .*expected"),
         ({"member": np.ones(400, bool)}, "member: given 400 members and 0 non-members"),
         ({"logits": np.zeros((400, 1))}, r"logits: given shape \(400, 1\)"),
-        ({"shadow_logits": np.zeros((4, 399, 3))}, r"shadow_logits: given shape \(4, 399, 3\)"),
+        (
+            {"shadow_logits": np.zeros((4, 399, 3))},
+            r"shadow_logits: given shape \(4, 399, 3\), expected shape "
+            r"\(S, 400, 3\) or \(S, 1, 400, 3\) to go with logits \(400, 3\)",
+        ),
+        ({"representation": np.zeros((400, 0))}, r"representation: given shape \(400, 0\)"),
+        ({"features": np.zeros((400, 0))}, r"features: given shape \(400, 0\)"),
         ({"shadow_member": None}, "shadow_member: given nothing"),
         ({"features": np.zeros(400)}, r"features: given shape \(400,\)"),
         ({"columns": {"age": np.zeros(3)}}, r"columns.age: given shape \(3,\)"),

@@ -228,3 +228,13 @@ def test_fewer_shadow_models_as_many_in_as_out():
     )
     fewer = audit.run(o).content["resolution"]["fewer"]
     assert [line[0] for line in fewer] == [4, 8]
+
+
+def test_shadow_models_of_other_records_are_not_told_apart_by_these():
+    """As many other records as there are here, each in half of the shadow models."""
+    rng = np.random.default_rng(0)
+    held = np.concatenate([one := rng.random((4, N)) < 0.5, ~one])
+    seen = np.stack([rng.normal(size=(8, N)) + held, np.zeros((8, N))], axis=-1)
+    o, *_ = observed(shadow_logits=seen, shadow_member=held, shadow_labels=np.zeros(N, int))
+    found = audit.run(o).content["resolution"]
+    assert found["shadow models"] == 8 and found["fewer"] == []
