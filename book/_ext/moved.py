@@ -1,6 +1,7 @@
 """A Sphinx extension for sections that went to another page when theirs was parted.
 
-`book/moved.yaml` names them. An address with such a fragment leads to the section where
+`book/moved.yaml` names them; what a page on several modules of the library had of one
+is on the module's page. An address with such a fragment leads to the section where
 it is now; without scripts it leads to the page that had it, which names the other.
 """
 
@@ -15,6 +16,20 @@ SCRIPT = (
     " location.replace(`${{moved[asked]}}.html#${{asked}}`); }}"
 )
 
+LIBRARY = (
+    "{ const asked = location.hash.match(/^#(?:module-)?mia_lib\\.(\\w+)/);"
+    " if (asked) location.replace(`modules/${asked[1]}.html${location.hash}`); }"
+)
+GROUPS = (
+    "statistics",
+    "data",
+    "training",
+    "attacks",
+    "bayes",
+    "generative",
+    "experiment",
+)
+
 
 def moved(folder):
     """Fragment to page, by page, all below book/."""
@@ -27,6 +42,8 @@ def _load(app, pagename, templatename, context, doctree):
     found = moved(app.srcdir).get(pagename.removeprefix("book/"))
     if found:
         app.add_js_file(None, body=SCRIPT.format(moved=json.dumps(found)))
+    if pagename in [f"book/reference/{name}" for name in GROUPS]:
+        app.add_js_file(None, body=LIBRARY)
 
 
 def setup(app):

@@ -231,6 +231,17 @@ def test_the_table_of_claims_sorts_and_filters(contexts, site):
     page.close()
 
 
+@pytest.mark.parametrize(
+    "address", [one for one in built_pages() if "/reference/modules/" in one] or ["(no page)"]
+)
+def test_a_page_of_the_library_is_not_too_high(contexts, site, address):
+    page = contexts[1280, "light"].new_page()
+    page.goto(f"{site}/{address}", wait_until="load")
+    height = page.evaluate("document.querySelector('article').getBoundingClientRect().height")
+    page.close()
+    assert height <= 15_000
+
+
 def test_a_bad_page_is_noticed(browser, tmp_path):
     """Each thing that the page test looks for is found in a page that is made wrong in every
     way.
@@ -267,6 +278,9 @@ def test_the_old_address_of_a_section_leads_to_its_page(contexts, site):
     page.goto(f"{site}/book/lira.html#several-queries")
     page.wait_for_url("**/lira_needs.html#several-queries", timeout=5000)
     assert page.locator("#several-queries").count() == 1
+    page.goto(f"{site}/book/reference/attacks.html#mia_lib.lira.online")
+    page.wait_for_url("**/modules/lira.html#mia_lib.lira.online", timeout=5000)
+    assert page.locator("id=mia_lib.lira.online").count() == 1
     page.close()
 
 

@@ -1,6 +1,8 @@
 """The reference pages leave nothing out."""
 
 import importlib.util
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,10 @@ import pytest
 from mia_lib import attacks
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+import parts  # noqa: E402  (an extension of Sphinx, in no package)
+
 # the library's own argument checks and files; `shadow` offers what is in `masks`
 NOT_PUBLIC = {"disk", "clock", "checks", "masks", "model_checks"}
 
@@ -24,14 +30,29 @@ def modules():
 
 @pytest.mark.parametrize("module", list(modules()))
 def test_every_module_has_its_place(module):
-    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "book/reference").glob("*.md")]
-    directive = f".. automodule:: mia_lib.{module}\n"
-    found = [page.split(directive, 1)[1] for page in pages if directive in page]
-    assert len(found) == 1
+    folder, directive = ROOT / "book/reference", f".. automodule:: mia_lib.{module}\n"
+    pages = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.md")}
+    found = [page.split(directive, 1)[1] for page in pages.values() if directive in page]
+    assert len(found) == 1 and pages[folder / "modules" / f"{module}.md"].count("automodule::") == 1
+    groups = [page for path, page in pages.items() if path.parent == folder and path.stem != "api"]
+    assert sum(f"{{doc}}`modules/{module}`" in page for page in groups) == 1
     # what a package gives out from its files is documented only when asked for
     source = ROOT / "mia_lib" / module / "__init__.py"
     if source.is_file() and "__all__" in source.read_text(encoding="utf-8"):
-        assert ":imported-members:" in found[0].split("```", 1)[0]
+        whole = ":imported-members:" in found[0].split("```", 1)[0]
+        assert whole or f".. library-part:: mia_lib.{module}\n" in found[0]
+
+
+def test_a_package_on_several_pages_leaves_no_name_out():
+    text = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "book/reference/modules").glob("*.md")
+    )
+    shown = {}
+    for package, files in re.findall(r"\.\. library-part:: (\S+)\n\n +(.*)\n", text):
+        shown.setdefault(package, []).extend(parts.names_of(package, files.split()))
+    assert len(shown) == 7
+    for package, names in shown.items():
+        assert sorted(names) == sorted(importlib.import_module(package).__all__)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +81,9 @@ def test_the_table_of_attacks_has_every_entry(extension):
 def test_the_table_names_a_public_function(extension, attack):
     room, name = extension.function_of(attack).rsplit(".", 1)
     assert name in importlib.import_module(room).__dict__
-    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "book/reference").glob("*.md")]
+    pages = [
+        path.read_text(encoding="utf-8") for path in (ROOT / "book/reference/modules").glob("*.md")
+    ]
     assert any(f".. automodule:: {room}\n" in page for page in pages)
     source = (ROOT / attack.chapter).read_text(encoding="utf-8")
     first = attack.authors.split()[0].lower()
