@@ -162,3 +162,13 @@ def test_bad_input():
     for weights in ((-1, 1, 1, 1), (0, 0, 1, 1), (1, 1, 0, 0)):
         with pytest.raises(ValueError, match="w1"):
             family.weighted_accuracy(*weights)
+
+
+def test_the_advantage_is_what_is_right_less_what_is_wrong():
+    shares = np.random.default_rng(0).dirichlet(np.ones(4), size=50)
+    tp, fp, fn, tn = shares.T
+    np.testing.assert_allclose(family.advantage().value(tp, fp, fn, tn), tp + tn - fp - fn)
+    advantage, accuracy = vars(family.advantage()), vars(family.accuracy())
+    assert [advantage[name] for name in ("b0", "b11", "b10", "b01", "b00")] == [0, 1, 1, 1, 1]
+    assert family.advantage().threshold() == family.accuracy().threshold() == 0.5
+    assert advantage.keys() == accuracy.keys()

@@ -504,3 +504,42 @@ def test_bootstrap_memory_stays_small():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 60e6  # a matrix of 1,000 resamples x 64,000 entries would be 512 MB
+
+
+def test_the_rate_of_a_draw_with_a_single_member():
+    """Targets in rows, the group of an entry being its record; by counting the entries drawn."""
+    scores = np.array([[0.9, 0.1, 0.4, 0.3], [0.2, 0.8, 0.6, 0.5]])
+    member = np.array([[True, False, False, False], [False, False, True, False]])
+    curve = roc(scores, member)
+    weights = np.array([[1, 1, 0, 1], [0, 1, 1, 0], [2, 1, 0, 0], [0, 2, 0, 1], [3, 0, 0, 0]])
+    for fpr in (0.0, 0.3, 0.6):
+        want = []
+        for drawn in weights:
+            inside, outside = [], []
+            for who, side in ((True, inside), (False, outside)):
+                for s, i in np.argwhere(member == who):
+                    side += [scores[s, i]] * drawn[i]
+            allowed = [
+                np.mean(np.greater_equal(inside, cut))
+                for cut in [np.inf, *inside]
+                if inside and outside and np.mean(np.greater_equal(outside, cut)) <= fpr
+            ]
+            want.append(max(allowed, default=np.nan))
+        np.testing.assert_allclose(curve.weighted_tpr(fpr)(weights), want)
+    assert np.isnan(want[3]) and not np.isnan(want[1])
+
+
+def test_a_threshold_that_spends_exactly_its_part_is_allowed():
+    """(1 - 1/2)^3 is a quarter of 1/2."""
+    assert resolution.strict_rank(3, 50, 0.5, 0.5)[0] == 0
+    assert resolution.strict_rank(3, 50, 0.5, 0.49) is None
+
+
+def test_a_single_member_has_the_largest_variance_that_an_area_allows():
+    scores, member = np.array([2.5, 1.0, 2.0, 3.0, 4.0]), np.arange(5) == 0
+    auc, delta = 0.5, 0.1
+    parts = auc * (1 - auc), np.var([1, 1, 0, 0], ddof=1) / 4
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 + parts[1] ** 2 / 3)
+    half = stats.t.isf(delta / 2, freedom) * math.sqrt(sum(parts)) / (auc * (1 - auc))
+    want = auc, 1 / (1 + math.exp(half)), 1 / (1 + math.exp(-half))
+    np.testing.assert_allclose(roc(scores, member).auc_interval(delta), want)

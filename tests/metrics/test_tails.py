@@ -1,6 +1,9 @@
 """Student's t far out, against integrals of its density."""
 
+import math
+
 import numpy as np
+import pytest
 from scipy import integrate, stats
 
 from mia_lib.metrics import tails
@@ -22,6 +25,23 @@ def test_the_logarithm_far_out():
         np.testing.assert_allclose(got[small], exact, rtol=1e-10)
         above = tails.log_tail(-z[:1], np.array([freedom]))
         np.testing.assert_allclose(above, np.log1p(-stats.t.cdf(z[:1], freedom)))
+
+
+@pytest.mark.parametrize(
+    ("freedom", "odds"), [(700, 5.5), (1200, 2.5), (4000, 0.5), (20_000, 0.08)]
+)
+def test_the_logarithm_where_even_a_normal_law_would_underflow(freedom, odds):
+    """By the power series of the incomplete beta function, all of whose terms are positive."""
+    a, x = freedom / 2, 1 / (1 + odds)
+    term, total = 1.0, 1.0
+    for n in range(20_000):
+        term *= (a + 0.5 + n) / (a + 1 + n) * x
+        total += term
+    beta = math.lgamma(a) + math.lgamma(0.5) - math.lgamma(a + 0.5)
+    want = a * math.log(x) + 0.5 * math.log1p(-x) - math.log(2 * a) - beta + math.log(total)
+    assert want < math.log(tails.SMALLEST)
+    got = tails.log_tail(np.array([-math.sqrt(odds * freedom)]), np.array([float(freedom)]))
+    np.testing.assert_allclose(got, want, rtol=0, atol=3e-14 * freedom)
 
 
 def test_the_normal_score_is_as_far_out():
