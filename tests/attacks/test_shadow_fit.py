@@ -199,3 +199,20 @@ def test_bad_input_is_named():
             attacks.shadow_fit(*(change.get(k, value) for k, value in enumerate(good)))
     with pytest.raises(ValueError, match="^n_draws: given 0, expected"):
         attacks.shadow_fit(*good, n_draws=0)
+
+
+@pytest.mark.parametrize("n_draws", [4, 19])
+def test_the_smallest_and_the_largest_p_value(n_draws):
+    """No draw is as far off as a target beyond every shadow record, each as far as one within."""
+    labels, member = np.zeros(60, int), np.arange(60) % 2 == 0
+    shadow = np.linspace(0, 1, 60)
+
+    def p_value(target):
+        rng = np.random.default_rng(0)
+        asked = np.zeros(len(target), int)
+        return attacks.shadow_fit(
+            target, asked, shadow, labels, member, n_draws=n_draws, rng=rng
+        ).p_value
+
+    assert p_value(np.linspace(5, 6, 60)) == 1 / (1 + n_draws)
+    assert p_value(shadow) == 1
