@@ -207,7 +207,8 @@ class Outlook:
     def after(self, path):
         """How far it is when a page is done."""
         self.left.pop(path)
-        return f"{self.count - len(self.left)} of {self.count}, {self.to_go()}"
+        done = f"{self.count - len(self.left)} of {self.count}"
+        return f"{done}, {self.to_go()}" if self.left else done
 
 
 async def execute_one(path, turn, bar, failures, outlook):

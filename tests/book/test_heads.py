@@ -51,6 +51,29 @@ def test_a_page_without_code_is_only_read(tmp_path):
     assert said(tmp_path) == "Reads in 1 min, estimated."
 
 
+def test_what_all_pages_cost(capsys):
+    """Of every page, and together; an experiment at its default scale is no chapter."""
+    costs = json.loads((ROOT / "book" / "costs.json").read_text(encoding="utf-8"))
+    pages = [*ROOT.glob("book/*.ipynb"), *ROOT.glob("notebooks/*.ipynb")]
+    assert sorted(costs) == sorted(path.relative_to(ROOT).as_posix() for path in pages)
+    assert all(set(one) == {"processor_seconds", "memory_mb", "disk_mb"} for one in costs.values())
+    seconds = {"book": [], "notebooks": []}
+    for name, one in costs.items():
+        seconds[name.split("/")[0]].append(one["processor_seconds"])
+    with capsys.disabled():
+        for part, each in seconds.items():
+            print(f"\n{part}: {len(each)} pages, {sum(each):.0f} s of processor time together")
+    assert sum(seconds["book"]) <= 900 and max(seconds["book"]) <= 45
+    assert max(seconds["notebooks"]) <= 60
+
+
+@pytest.mark.parametrize("folder", ["book", "notebooks"])
+def test_every_page_says_when_its_outputs_were_made(folder):
+    for path in (ROOT / folder).glob("*.ipynb"):
+        made = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("made", "")
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", made), path.name
+
+
 def test_a_drawing_for_the_dark():
     svg = '<svg width="1"><path style="fill: #ffffff"/><path style="stroke: #000000"/>'
     svg += '<g clip-path="url(#pd33c4e342e)"/><rect style="fill:#fff"/></svg>'
