@@ -1,7 +1,4 @@
-"""What a report says, in order: titles, and under each its paragraphs, lists, tables and figures.
-
-Every form of the report reads these, so that all say the same.
-"""
+"""What a report says, in order. Every form of it reads these, so that all say the same."""
 
 import math
 
