@@ -156,3 +156,22 @@ def test_bad_input():
         two_sample.share_by_subsets(bool, 5, 6)
     with pytest.raises(ValueError, match="^n_subsets: "):
         two_sample.share_by_subsets(bool, 5, 5, n_subsets=0)
+
+
+@pytest.mark.parametrize("delta", [0, 1, 1.5])
+def test_the_level_of_the_lower_limit_is_inside_0_and_1(delta):
+    x, y = np.arange(9.0), np.arange(9.0) + 0.5
+    with pytest.raises(ValueError, match="^delta: given"):
+        two_sample.share_lower_limit(x, y, delta=delta)
+
+
+def test_the_sets_of_a_share_are_named_as_they_are_handed_over():
+    good = np.arange(9.0)
+    with pytest.raises(ValueError, match="^x: given"):
+        two_sample.member_share(np.full(9, np.nan), good, [1.0, 0.9, 1.1])
+
+
+def test_a_set_of_one_record_has_a_share():
+    rng = np.random.default_rng(0)
+    assert two_sample.share_by_subsets(lambda rows: True, 1, 1, n_subsets=3, rng=rng) == 0
+    assert two_sample.share_by_subsets(lambda rows: False, 1, 1, n_subsets=3, rng=rng) == 1
