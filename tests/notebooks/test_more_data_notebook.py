@@ -38,7 +38,7 @@ def test_five_sizes_and_a_verdict_on_each_data_set(data_set):
 
 
 def test_every_size_trains_for_the_same_steps_on_the_same_number_of_each_class(here):
-    space = begin("more_data", 9, **TINY | {"steps": 7})
+    space = begin("more_data", 10, **TINY | {"steps": 7})
     made, own = [], space["run"].recipe
 
     def spied(**changes):
@@ -56,7 +56,7 @@ def test_every_size_trains_for_the_same_steps_on_the_same_number_of_each_class(h
 
 
 def test_halves_have_both_margins_and_do_not_depend_on_the_class():
-    space = begin("more_data", 8, **TINY)
+    space = begin("more_data", 9, **TINY)
     rng, y = np.random.default_rng(0), np.repeat(np.arange(10), 12)
     member = space["masks"](y, rng)
     assert (member[:8].sum(axis=0) == 4).all() and (member[8:].sum(axis=0) == 4).all()
@@ -66,7 +66,7 @@ def test_halves_have_both_margins_and_do_not_depend_on_the_class():
 
 
 def test_fresh_records_suffice_for_each_class(here):
-    space = begin("more_data", 7, **TINY | {"dataset": "synthetic-purchase"})
+    space = begin("more_data", 8, **TINY | {"dataset": "synthetic-purchase"})
     rng = np.random.default_rng(1)
     taken = space["source"](0)
     x, y = space["evenly_drawn"](taken, 10, rng)
@@ -76,7 +76,7 @@ def test_fresh_records_suffice_for_each_class(here):
 
 
 def test_the_gain_against_a_loop():
-    space, rng = begin("more_data", 5, **TINY), np.random.default_rng(2)
+    space, rng = begin("more_data", 6, **TINY), np.random.default_rng(2)
     inside, outside = rng.normal(1, 1, 300), rng.normal(size=450)
     passed = [cut for cut in outside if np.mean(outside > cut) <= 0.01]
     expected = np.mean(inside > min(passed)) - np.mean(outside > min(passed))
@@ -85,7 +85,7 @@ def test_the_gain_against_a_loop():
 
 @pytest.mark.simulation
 def test_the_toy_is_that_of_means_of_records():
-    space, rng, n = begin("more_data", 5, **TINY), np.random.default_rng(3), 16
+    space, rng, n = begin("more_data", 6, **TINY), np.random.default_rng(3), 16
     others = rng.normal(size=(200_000, n))
     inside = (others[:, 1:].sum(axis=1) + space["RECORD"]) / n
     found = [
@@ -99,7 +99,7 @@ def test_the_toy_is_that_of_means_of_records():
 def test_worlds_with_a_known_slope_and_with_nothing(here):
     """Signals whose distance is 3 / sqrt(size), in place of trained models."""
     sizes = [4, 8, 16]
-    space = begin("more_data", 12, **TINY | {"sizes": sizes, "n_models": 32})
+    space = begin("more_data", 13, **TINY | {"sizes": sizes, "n_models": 32})
     rng, y = np.random.default_rng(4), np.repeat(np.arange(10), 80)
     for size in sizes:
         for draw in range(2):
