@@ -35,6 +35,8 @@ FOLDER = ROOT / "book" / "play"
 RECORDS = ROOT / "notebooks" / "results"
 N_RECORDS, N_SHADOW = 300, 64
 ROUNDS, ROUND = 10, 20  # of the game, a new target for each round
+CIFAR_SHADOW, CIFAR_TARGETS, CIFAR_EACH = 8, 2, 50  # networks, networks, images of a class
+CIFAR_CLASSES = "airplane automobile bird cat deer dog frog horse ship truck".split()
 PIXEL = "0123456789abcdefg"  # grey levels 0 to 16 of the digits
 FPRS = np.logspace(-4, 0, 25)
 NOISES = (0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -147,7 +149,37 @@ def records():
         "phi": [rounded(row) for row in phi],
         "member": bits(masks),
         "pixels": pixels(x),
+        "cifar10": cifar10(),
         "still": records_still(y, phi[:N_SHADOW], masks[:N_SHADOW]),
+    }
+
+
+def cifar10():
+    """The stored signals of some CIFAR-10 images; the images themselves do not travel.
+
+    Drawn are 50 a class of the images that two of every four shadow models in turn, and half of the
+    targets, were trained on, so that the first 4, 8, ... shadow models hold each in exactly half of
+    them. Who can be drawn depends on the masks alone. JPEG copies and images that occur twice are
+    left out.
+    """
+    found = data.signals("cifar10", CIFAR_SHADOW + CIFAR_TARGETS)
+    fours = found.member[:CIFAR_SHADOW].reshape(-1, 4, len(found.labels)).sum(1)
+    targets, rng = found.member[CIFAR_SHADOW:], np.random.default_rng([26, 2])
+    usable = (fours == 2).all(0) & (targets.sum(0) == CIFAR_TARGETS // 2)
+    usable &= ~found.approximate & (found.duplicate_of < 0)
+    drawn = [
+        np.sort(rng.choice(np.flatnonzero(usable & (found.labels == label)), CIFAR_EACH, False))
+        for label in range(len(CIFAR_CLASSES))
+    ]
+    index = np.concatenate(drawn)
+    return {
+        "n_shadow": CIFAR_SHADOW,
+        "models": list(range(4, CIFAR_SHADOW + 1, 4)),
+        "classes": CIFAR_CLASSES,
+        "index": index.tolist(),
+        "label": found.labels[index].tolist(),
+        "phi": [rounded(row) for row in found.phi[:, index].astype(float).round(2)],
+        "member": bits(found.member[:, index]),
     }
 
 

@@ -21,6 +21,7 @@ from mia_lib.plots.figures import (
     roc,
     style,
 )
+from mia_lib.plots.sandwich import sandwich
 from mia_lib.plots.with_intervals import estimates, estimates_over
 
 __all__ = [
@@ -38,5 +39,6 @@ __all__ = [
     "pictures",
     "rates",
     "roc",
+    "sandwich",
     "style",
 ]

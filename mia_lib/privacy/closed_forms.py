@@ -5,7 +5,7 @@ delta.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from mia_lib import checks
 from mia_lib.privacy.guarantee import Guarantee
@@ -121,6 +121,50 @@ def gaussian(mu):
     0.098 0.34
     """
     return Gaussian(checks.number("mu", mu, 0, open_low=True))
+
+
+def gaussian_at(epsilon, delta=1e-5):
+    """The Gaussian guarantee that has an epsilon at a delta, such as what an audit certifies.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0 and finite. 0 is the guarantee of a training that tells nothing of the record.
+    delta : float
+        The delta of differential privacy, in (0, 1).
+
+    Returns
+    -------
+    Guarantee
+        Its ``epsilon(delta)`` is `epsilon`; its curve passes through all rates.
+
+    Raises
+    ------
+    ValueError
+        For a value outside its range.
+
+    Notes
+    -----
+    Every epsilon above 0 has one mu, because epsilon rises with mu. Taught in
+    book/epsilon_from_below.ipynb.
+
+    Examples
+    --------
+    >>> print(f"{gaussian_at(gaussian(1.0).epsilon(1e-5)).mu:.3f}")
+    1.000
+    """
+    epsilon, delta = checks.number("epsilon", epsilon, 0), checks.delta(delta)
+    if epsilon == 0:
+        return Approximate(0.0, 0.0)
+
+    def beyond(mu):
+        return float(Gaussian(mu).epsilon(delta)) - epsilon
+
+    low = 2 * special.ndtri((1 + delta) / 2)  # delta(0) of this mu is delta
+    high = max(1.0, 2 * low)
+    while beyond(high) < 0:
+        high *= 2
+    return Gaussian(optimize.brentq(beyond, low, high, xtol=1e-12))
 
 
 def approximate(epsilon, delta):

@@ -61,6 +61,50 @@ def epsilon_lower_bound(
     return max(0.0, float(np.log(reached / alarm))) if reached > 0 else 0.0
 
 
+def right_guesses(scores, member, guesses):
+    """How many memberships are guessed rightly where the surest are guessed and no others.
+
+    Parameters
+    ----------
+    scores : array_like (..., m)
+        Of m canaries of a training, or of several; larger means more likely a member.
+    member : boolean array (..., m)
+        Their coins: True where the canary took part.
+    guesses : int
+        From 1 to m, fixed before the scores are seen: the half with the lowest scores is guessed
+        "out", the half with the highest "in", which has one more where `guesses` is odd.
+
+    Returns
+    -------
+    int array (...)
+        What the bounds from one run ask for as `correct`.
+
+    Raises
+    ------
+    ValueError
+        Coins of another shape, more guesses than canaries, NaN.
+
+    Notes
+    -----
+    Equal scores are taken in their order. A score may ask the training's outputs, and nothing that
+    depends on the coins in another way: not other models whose training sets were drawn together
+    with this one's. Steinke, Nasr and Jagielski 2023, algorithm 1. Taught in
+    book/epsilon_from_below.ipynb.
+
+    Examples
+    --------
+    >>> print(right_guesses([0.9, 0.1, 0.5, 0.8], [True, False, True, False], 4))
+    2
+    """
+    scores = np.atleast_1d(checks.real_array("scores", scores, finite=False))
+    member = checks.boolean_array("member", member, shape=scores.shape)
+    guesses = checks.integer("guesses", guesses, 1, high=scores.shape[-1])
+    ranked = np.take_along_axis(member, np.argsort(scores, axis=-1, kind="stable"), axis=-1)
+    out = guesses // 2
+    called_in = ranked[..., ranked.shape[-1] - (guesses - out) :]
+    return ((~ranked[..., :out]).sum(-1) + called_in.sum(-1))[()]
+
+
 def epsilon_lower_bound_one_run(correct, guesses, delta=0.05, *, dp_delta=0.0, canaries=None):
     """A lower confidence bound of epsilon from one training with randomised membership, by its
     right guesses.

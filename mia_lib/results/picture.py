@@ -35,9 +35,9 @@ def picture(notebook, ids=None, what=None, *, with_paper=True, folder=None):
     -------
     matplotlib figure
         A panel for each quantity (what stands before the first comma of `what`), a line for each
-        row, a colour and a marker for each data set. A black bar is the paper's number, a grey
-        band its range ("0.1 to 0.2", "above 0"); what else it says stands beside the row's name.
-        Rows that were not measured are left out.
+        row, a colour and a marker for each data set. An upright bar is the paper's number, a
+        shaded band its range ("0.1 to 0.2", "above 0"); what else it says stands beside the name
+        of the row. Rows that were not measured are left out.
 
     Raises
     ------
@@ -116,8 +116,8 @@ def picture_alt(notebook, ids=None, what=None, *, with_paper=True, folder=None):
     )
     if compared:
         text += (
-            f" Black bars and grey bands are the paper's. Of {len(compared)} intervals, {held} "
-            f"reach the paper's value."
+            f" Upright bars and shaded bands are the paper's. Of {len(compared)} intervals, "
+            f"{held} reach the paper's value."
         )
     return text
 

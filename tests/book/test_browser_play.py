@@ -197,6 +197,42 @@ def test_the_explorer_shows_what_the_library_finds(opened):
     assert f"which is {'right' if right else 'wrong'}" in said
 
 
+def test_the_explorer_shows_what_the_library_finds_of_cifar_10(opened):
+    page, there = opened("records", 390, "dark"), stored("records")["cifar10"]
+    phi, n = np.array(there["phi"]), there["n_shadow"]
+    member = np.array([[bit == "1" for bit in row] for row in there["member"]])
+    page.get_by_role("radio", name="CIFAR-10").check()
+    assert page.get_by_role("combobox", name="Shadow models").input_value() == str(n)
+    page.get_by_role("combobox", name="Shadow models").select_option("4")
+    page.get_by_role("radio", name="one for all").check()
+    page.get_by_role("combobox", name="Class").select_option(label="truck")
+    page.get_by_role("combobox", name="Target").select_option("1")
+    images = page.get_by_role("combobox", name="Image, the most exposed first")
+    images.focus()
+    page.keyboard.press("ArrowDown")
+    page.get_by_role("slider").fill("1")
+    scores = np.array([lira.online(one, phi[:4], member[:4], "global") for one in phi[n:]])
+    curve, called = metrics.roc(scores.ravel(), member[n:].ravel()), scores >= 1
+    area, at_rate, at_threshold = cells(page)["LiRA"]
+    assert area == f"{curve.auc:.3f}"
+    found = curve.tpr_at(0.01, rng=np.random.default_rng(0)).value
+    assert number(at_rate) == [pytest.approx(found, abs=6e-4)]
+    rates = [called[member[n:]].mean(), called[~member[n:]].mean()]
+    assert number(at_threshold) == pytest.approx(rates, abs=6e-4)
+    said = page.locator("[role=status]").inner_text()
+    place = there["index"].index(int(re.search(r"Image (\d+), model 2", said)[1]))
+    assert there["classes"][there["label"][place]] == "truck"
+    sides = [(phi[:n].mean(0, where=m), phi[:n].var(0, where=m)) for m in (member[:n], ~member[:n])]
+    apart = (sides[0][0] - sides[1][0]) / np.sqrt((sides[0][1] + sides[1][1]) / 2)
+    trucks = [i for i in np.argsort(-apart, kind="stable") if there["label"][i] == 9]
+    assert place == trucks[1]
+    assert f"score {scores[1, place]:.2f}," in said
+    right = called[1, place] == member[n:][1, place]
+    assert f"which is {'right' if right else 'wrong'}" in said
+    page.get_by_role("radio", name="digits").check()
+    assert page.get_by_role("combobox", name="Class").input_value() == "8"
+
+
 def test_the_limits_of_a_training_and_of_a_pair_are_the_library_s(opened):
     page = opened("epsilon")
     page.get_by_role("combobox", name="A training of ours").select_option("")

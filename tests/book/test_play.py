@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mia_lib import data, lira, privacy, shadow
+from mia_lib import data, lira, metrics, privacy, shadow
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("game", "records", "epsilon", "how_many")
@@ -34,8 +34,10 @@ def stored(name):
     return json.loads(text(name))
 
 
-def masks():
-    return np.array([[bit == "1" for bit in row] for row in stored("records")["member"]])
+def masks(part=None):
+    """Of the digits, or of another part of the explorer's file."""
+    rows = stored("records") if part is None else stored("records")[part]
+    return np.array([[bit == "1" for bit in row] for row in rows["member"]])
 
 
 @pytest.fixture
@@ -71,6 +73,36 @@ def test_every_prefix_of_the_shadow_models_holds_each_record_half_of_the_time():
     for n in stored("records")["models"]:
         assert (masks()[:n].sum(0) == n // 2).all()
     assert (masks()[64:].sum(0) == 5).all()
+
+
+def test_every_prefix_of_the_stored_networks_holds_each_image_half_of_the_time():
+    there, member = stored("records")["cifar10"], masks("cifar10")
+    for n in there["models"]:
+        assert (member[:n].sum(0) == n // 2).all()
+    assert there["models"][-1] == there["n_shadow"] < len(member) == len(there["phi"])
+    assert (2 * member[there["n_shadow"] :].sum(0) == len(member) - there["n_shadow"]).all()
+
+
+def test_the_images_of_the_explorer_are_those_of_the_stored_signals():
+    """By a loop over the images, from what the library reads."""
+    there, found = stored("records")["cifar10"], data.signals("cifar10", masks("cifar10").shape[0])
+    assert len(set(there["index"])) == len(there["index"]) == 500
+    assert np.bincount(there["label"]).tolist() == [50] * 10
+    for place, image in enumerate(there["index"]):
+        assert there["label"][place] == found.labels[image]
+        assert not found.approximate[image] and found.duplicate_of[image] == -1
+        seen = [row[place] for row in there["phi"]]
+        np.testing.assert_allclose(seen, found.phi[:, image], atol=0.006)
+        assert (masks("cifar10")[:, place] == found.member[:, image]).all()
+
+
+def test_the_stored_networks_are_attacked_by_their_own_membership_alone():
+    there, member = stored("records")["cifar10"], masks("cifar10")
+    phi, n = np.array(there["phi"]), there["n_shadow"]
+    scores = np.array([lira.online(one, phi[:n], member[:n], "global") for one in phi[n:]])
+    assert metrics.roc(scores, member[n:]).auc_interval().low > 0.5
+    other = metrics.roc(scores, member[n:][::-1]).auc_interval()
+    assert other.high < 0.5  # two targets: who trained one did not train the other
 
 
 def test_pictures_are_the_digits():

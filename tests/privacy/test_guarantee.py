@@ -57,6 +57,21 @@ def test_gaussian_by_a_search_over_thresholds(mu):
     assert found.delta(np.inf) == 0
 
 
+@pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.01, 0.9])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 2.5, 40.0, 900.0])
+def test_the_gaussian_guarantee_of_a_pair(epsilon, delta):
+    mu = privacy.gaussian_at(epsilon, delta).mu
+    logs = stats.norm.logcdf([mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu])
+    assert np.exp(logs[0]) - np.exp(epsilon + logs[1]) == pytest.approx(delta, rel=1e-6)
+    assert privacy.gaussian_at(0.9 * epsilon, delta).mu < mu
+
+
+def test_the_gaussian_guarantee_of_epsilon_0_tells_nothing():
+    nothing, fpr = privacy.gaussian_at(0.0), np.linspace(0, 1, 11)
+    np.testing.assert_array_equal(nothing.tpr_at(fpr), fpr)
+    assert nothing.epsilon(1e-5) == 0 == nothing.advantage()
+
+
 @pytest.mark.parametrize("sigma, steps", [(5.0, 100), (30**0.5 / 0.247, 30), (1.0, 4)])
 def test_rate_one_is_gaussian_and_rounded_upwards(sigma, steps):
     found = privacy.subsampled_gaussian(sigma, 1.0, steps)
@@ -221,6 +236,10 @@ def test_arrays_and_repeated_calls():
         (lambda: privacy.subsampled_gaussian(1.0, 0.1, 0), "steps: given 0"),
         (lambda: privacy.subsampled_gaussian(1.0, 0.1, 2.5), "steps: given 2.5"),
         (lambda: privacy.gaussian(0.0), "mu: given 0.0"),
+        (lambda: privacy.gaussian_at(-1.0), "epsilon: given -1.0"),
+        (lambda: privacy.gaussian_at(np.inf), "epsilon: given inf"),
+        (lambda: privacy.gaussian_at(1.0, 0.0), "delta: given 0.0"),
+        (lambda: privacy.gaussian_at(1.0, 1.0), "delta: given 1.0"),
         (lambda: privacy.approximate(-1.0, 0.1), "epsilon: given -1.0"),
         (lambda: privacy.approximate(np.nan, 0.1), "epsilon: given nan"),
         (lambda: privacy.approximate(1.0, 1.5), "delta: given 1.5"),

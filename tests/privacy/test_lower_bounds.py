@@ -50,6 +50,27 @@ def test_stated_caps():
         assert privacy.epsilon_lower_bound_f_dp(correct, 10) == 0
 
 
+@pytest.mark.parametrize("guesses", [1, 2, 5, 10, 31])
+def test_right_guesses_one_by_one(guesses):
+    rng = np.random.default_rng(3)
+    scores, member = rng.integers(0, 9, (4, 31)), rng.random((4, 31)) < 0.5
+    for found, row, coins in zip(privacy.right_guesses(scores, member, guesses), scores, member):
+        order = sorted(range(31), key=lambda i: (row[i], i))
+        out = [not coins[i] for i in order[: guesses // 2]]
+        inside = [coins[i] for i in order[::-1][: guesses - guesses // 2]]
+        assert found == sum(out) + sum(inside)
+        assert found == privacy.right_guesses(row, coins, guesses)
+
+
+def test_right_guesses_of_scores_that_tell_all_or_nothing():
+    coins = np.random.default_rng(4).random((2000, 40)) < 0.5
+    balanced = np.arange(40) < 20
+    assert privacy.right_guesses(balanced.astype(float), balanced, 30) == 30
+    assert privacy.right_guesses(-balanced.astype(float), balanced, 30) == 0
+    found = privacy.right_guesses(np.zeros(coins.shape), coins, 20)
+    assert abs(found.mean() - 10) < 5 * np.sqrt(5 / 2000)
+
+
 def literal_probability(correct, guesses, canaries, epsilon, dp_delta):
     """Steinke et al.'s limit of Pr(so many right guesses), sum by sum."""
     right = np.exp(epsilon) / (1 + np.exp(epsilon))
@@ -306,6 +327,10 @@ def test_level_on_the_subsampled_mechanism_itself():
         (lambda: privacy.epsilon_lower_bound_f_dp(5, 10, 9), "canaries: given 9"),
         (lambda: privacy.epsilon_lower_bound_f_dp(11, 10), "correct: given 11"),
         (lambda: privacy.epsilon_lower_bound_f_dp(5, 10, dp_delta=0.0), "dp_delta: given 0.0"),
+        (lambda: privacy.right_guesses([1, 2], [True], 1), "member: given shape"),
+        (lambda: privacy.right_guesses([1, np.nan], [True, False], 1), "scores: given 1 NaN"),
+        (lambda: privacy.right_guesses([1, 2], [True, False], 3), "guesses: given 3"),
+        (lambda: privacy.right_guesses([1, 2], [True, False], 0), "guesses: given 0"),
         (lambda: privacy.excluded(1.0, 5, 10), "guarantee: given float"),
         (lambda: privacy.excluded(privacy.gaussian(1.0), 5, 10, delta=1.0), "delta: given 1.0"),
     ],
