@@ -27,6 +27,8 @@ ASKED_THERE = {
     "sm-calibration-order-one-seed": ["sm-calibration-order"],
     "mace1-sixes-seeds": ["mace1-sixes-mnist"],  # of several trainings, of one
     "mace1-sixes-mnist": ["mace1-sixes-seeds"],
+    "power-law-larger": ["power-law"],  # larger sizes of one of them
+    "power-law-line-larger": ["power-law-line"],
 }
 # The paper's number is of this data set.
 OF_ONE_SET = {
