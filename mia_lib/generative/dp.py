@@ -6,10 +6,11 @@ Run in notebooks/gan.ipynb.
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from mia_lib import checks, disk, train
+from mia_lib import checks, disk, privacy, train
 from mia_lib.generative.js import cross_entropy
 from mia_lib.generative.networks import Discriminator, Generator
 from mia_lib.generative.recipe import GanRecipe, check_real_label
@@ -65,6 +66,17 @@ class DpCganRecipe(GanRecipe):
         checks.number("max_norm", self.max_norm, 0, open_low=True)
         checks.delta(self.delta)
         check_real_label(self.real_label)
+
+    def guarantee(self, n_members, epochs):
+        """What so many epochs on `n_members` records guarantee, at every epsilon, for one record added
+        or left out; see `privacy.subsampled_gaussian`. Without noise they promise nothing.
+        """
+        n_members = checks.integer("n_members", n_members, self.batch_size)
+        n_steps = steps(n_members, self.batch_size) * checks.integer("epochs", epochs, 1)
+        if self.noise_multiplier == 0:
+            return privacy.approximate(np.inf, 0.0)
+        rate = self.batch_size / n_members
+        return privacy.subsampled_gaussian(self.noise_multiplier, rate, n_steps)
 
 
 def dp_cgan(x, labels, recipe=DpCganRecipe(), *, checkpoints=None, folder=None, rng=None):

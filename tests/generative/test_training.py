@@ -382,6 +382,29 @@ class TestPrivate:
         with pytest.raises(ValueError, match="^n: given 10"):
             generative.epochs_within(1.0, 10, generative.DpCganRecipe(batch_size=20))
 
+    def test_the_guarantee_at_a_rate_of_one_is_that_of_a_gaussian(self):
+        """Every step sees all members: T of them are one Gaussian mechanism at sqrt(T) / sigma."""
+        recipe = generative.DpCganRecipe(batch_size=12, noise_multiplier=4.0)
+        mu = np.sqrt(3) / 4
+        for found, wanted in (
+            (recipe.guarantee(12, 3).advantage(), 2 * stats.norm.cdf(mu / 2) - 1),
+            (recipe.guarantee(12, 3).tpr_at(0.05), stats.norm.cdf(mu + stats.norm.ppf(0.05))),
+        ):
+            assert wanted <= found <= wanted + 2e-3
+
+    def test_the_guarantee_is_within_what_the_moments_spend(self):
+        recipe = generative.DpCganRecipe(batch_size=5, noise_multiplier=2.0)
+        moments = train.epsilon(2.0, 5 / 23, 4 * 7)
+        assert 0.8 * moments < recipe.guarantee(23, 7).epsilon(1e-5) <= moments
+
+    def test_a_guarantee_without_noise_or_steps(self):
+        recipe = generative.DpCganRecipe(batch_size=5, noise_multiplier=0.0)
+        assert recipe.guarantee(23, 7).advantage() == 1
+        with pytest.raises(ValueError, match="^epochs: given 0"):
+            recipe.guarantee(23, 0)
+        with pytest.raises(ValueError, match="^n_members: given 4"):
+            recipe.guarantee(4, 1)
+
     def test_epsilon_by_an_accountant_that_shares_nothing(self):
         """Sampling rate 1: T Gaussian mechanisms are one with noise sigma / sqrt(T), whose exact
         delta is known.
