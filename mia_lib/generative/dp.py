@@ -68,8 +68,8 @@ class DpCganRecipe(GanRecipe):
         check_real_label(self.real_label)
 
     def guarantee(self, n_members, epochs):
-        """What so many epochs on `n_members` records guarantee, at every epsilon, for one record added
-        or left out; see `privacy.subsampled_gaussian`. Without noise they promise nothing.
+        """What so many epochs on `n_members` records guarantee, at every epsilon, for one record
+        added or left out; see `privacy.subsampled_gaussian`. Without noise they promise nothing.
         """
         n_members = checks.integer("n_members", n_members, self.batch_size)
         n_steps = steps(n_members, self.batch_size) * checks.integer("epochs", epochs, 1)
