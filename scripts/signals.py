@@ -58,12 +58,12 @@ AIRBENCH = {
 # first model, 24 epochs on AMD Zen 4, has 98.2 / 91.0 % after 1,650 processor seconds: above the 90
 # % wanted of test images, below the 99 % wanted of members. Label smoothing would pin the logit
 # that the attack reads.
-# CIFAR-100, pilots of one model each on AMD Zen 4: 24 epochs of CIFAR-10's recipe 82.9 / 62.8 %, and
-# with another seed 82.7 / 63.3 %; decay 0.0003 88.8 / 64.4 %; that in batches of 250 at rate 1 86.8 /
-# 64.3 %; no decay 88.4 / 63.4 %, and 32 epochs of that 92.6 / 64.1 %. The longest took 1,890
-# processor seconds, the others 1,320 to 1,450. None comes near the 99 % wanted of members; 24 epochs
-# without decay are as good as any in their time, and set members and others further apart than decay
-# 0.0003 does (1.68 against 1.57 nats on average).
+# CIFAR-100, pilots of one model each on AMD Zen 4: 24 epochs of CIFAR-10's recipe 82.9 / 62.8 %,
+# and with another seed 82.7 / 63.3 %; decay 0.0003 88.8 / 64.4 %; that in batches of 250 at rate 1
+# 86.8 / 64.3 %; no decay 88.4 / 63.4 %, and 32 epochs of that 92.6 / 64.1 %. The longest took 1,890
+# processor seconds, the others 1,320 to 1,450. None comes near the 99 % wanted of members; 24
+# epochs without decay are as good as any in their time, and set members and others further apart
+# than decay 0.0003 does (1.68 against 1.57 nats on average).
 RECIPES = {
     "cifar10": {**AIRBENCH, "n_classes": 10, "epochs": 24},
     "cifar100": {**AIRBENCH, "n_classes": 100, "epochs": 24, "weight_decay": 0.0},
