@@ -27,6 +27,7 @@ from mia_lib.attacks.perturbed import merlin
 from mia_lib.attacks.quantile import quantile_regression
 from mia_lib.attacks.rmia import rmia
 from mia_lib.attacks.shadow_fit import ShadowFit, shadow_fit
+from mia_lib.attacks.suite import adaptive_suite, averaged_answers
 from mia_lib.attacks.tail import neighbours, outlier_tail
 from mia_lib.attacks.thresholds import best_threshold, class_thresholds, correctness, loss
 
@@ -37,6 +38,8 @@ __all__ = [
     "ShadowFit",
     "accuracy_difference",
     "adaptive_attack",
+    "adaptive_suite",
+    "averaged_answers",
     "base",
     "best_threshold",
     "class_calibrated",

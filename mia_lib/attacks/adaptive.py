@@ -17,7 +17,8 @@ NEVER = -1e300  # below every score, and finite
 
 
 class AdaptiveAttack(NamedTuple):
-    """What an attacker who tries says of the target, from `adaptive_attack`.
+    """What an attacker who tries says of the target, from `adaptive_attack` or
+    `adaptive_suite`.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def adaptive_attack(
     -----
     Of decisions that are equally good on the shadow model's records the first is taken, correctness
     before all others. Thresholds for each class are tried where every class has both groups in
-    every fold. Taught in book/defenses.ipynb.
+    every fold. `adaptive_suite` tries a network too. Used in notebooks/defense_curves.ipynb.
 
     Examples
     --------
@@ -159,7 +160,7 @@ def adaptive_attack(
         checks.fail(
             "shadow_member", f"{fewest} records on one side", f"at least {folds}, the folds"
         )
-    fold = _folds(shadow_labels, member, folds, checks.generator(rng))
+    fold = balanced_folds(shadow_labels, member, folds, checks.generator(rng))
     tried = {}
     for name in _names(shadow):
         said = np.zeros(len(member), dtype=bool)
@@ -230,7 +231,7 @@ def _decide(name, asked, asked_labels, known, known_labels, member):
     return asked[what] >= table[asked_labels]
 
 
-def _folds(labels, member, folds, rng):
+def balanced_folds(labels, member, folds, rng):
     """A part for each record: every class and side spread over all parts."""
     order = rng.permutation(len(labels))
     order = order[np.lexsort((labels[order], member[order]))]

@@ -84,7 +84,7 @@ def per_class_networks(
     inside = (groups & shadow_member).sum(1)
     lacking = classes[(inside == 0) | (inside == groups.sum(1))]
     checks.no_class_lacks("shadow_member", lacking)
-    log_odds = _fit_and_ask(shadow, shadow_member, groups, target, hidden, epochs, rng)
+    log_odds = fit_and_ask(shadow, shadow_member, groups, target, hidden, epochs, rng)
     row = np.searchsorted(classes, target_labels)
     seen = (inside / (groups.sum(1) - inside))[row]
     return special.expit(log_odds[row, np.arange(len(row))] - np.log(seen) + special.logit(prior))
@@ -158,7 +158,7 @@ def label_network(
     one_hot = np.eye(target.shape[1])
     shadow, target = np.c_[shadow, one_hot[shadow_labels]], np.c_[target, one_hot[target_labels]]
     everybody = np.ones((1, len(shadow)), dtype=bool)
-    log_odds = _fit_and_ask(shadow, shadow_member, everybody, target, hidden, epochs, rng)[0]
+    log_odds = fit_and_ask(shadow, shadow_member, everybody, target, hidden, epochs, rng)[0]
     seen = shadow_member.sum() / (~shadow_member).sum()
     return special.expit(log_odds - np.log(seen) + special.logit(prior))
 
@@ -183,7 +183,7 @@ def _outputs(name, logits, labels, n_classes=None):
     return special.softmax(logits, axis=1), labels
 
 
-def _fit_and_ask(shadow, shadow_member, groups, target, hidden, epochs, rng):
+def fit_and_ask(shadow, shadow_member, groups, target, hidden, epochs, rng):
     """Log-odds (k, n) of k networks, network j fitted to the shadow rows groups[j]."""
     recipe = train.Classifier(
         hidden=hidden,

@@ -7,7 +7,13 @@ honest evaluation needs.
 Taught in book/defenses.ipynb.
 """
 
-from mia_lib.defenses.answers import MembershipNetwork, guarded_answers, memguard, rounded
+from mia_lib.defenses.answers import (
+    MembershipNetwork,
+    fresh_answers,
+    guarded_answers,
+    memguard,
+    rounded,
+)
 from mia_lib.defenses.judging import Equality, early_stopping_epoch, equality, mislabel
 
 __all__ = [
@@ -15,6 +21,7 @@ __all__ = [
     "MembershipNetwork",
     "early_stopping_epoch",
     "equality",
+    "fresh_answers",
     "guarded_answers",
     "memguard",
     "mislabel",

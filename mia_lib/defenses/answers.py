@@ -5,6 +5,7 @@ Taught in book/defenses.ipynb.
 
 import numpy as np
 import torch
+from scipy import special
 
 from mia_lib import checks, models
 from mia_lib.train import Classifier
@@ -314,6 +315,61 @@ def guarded_answers(logits, member, known, asked, *, budget=1.0, epochs=30, n_st
     with np.errstate(divide="ignore"):
         found[asked] = np.log(memguard(logits[asked], owner, budget, n_steps=n_steps, rng=rng))
     return found
+
+
+def fresh_answers(logits, changed, budget=1.0, *, n_queries=10, rng=None):
+    """MemGuard's answers to each record asked several times, where the service tosses its coin anew
+    for every query.
+
+    `memguard` tosses it once for each record, and an owner who gives the same record the same
+    answer ever after hides what an attacker finds here.
+
+    Parameters
+    ----------
+    logits : array (n, K)
+        The model's outputs before the softmax, or log-probabilities.
+    changed : array (n, K)
+        The answers with every change made: log-probabilities, such as those of `guarded_answers`
+        with budget 2.
+    budget : float
+        As for `memguard`: a change of L1 size d is made with probability min(1, budget / d).
+    n_queries : int
+        Q, how often each record is asked, at least 1.
+    rng : numpy.random.Generator, optional
+        Of the coins.
+
+    Returns
+    -------
+    (Q, n, K) float64 array
+        Log-probabilities, -inf for probability 0.
+
+    Raises
+    ------
+    ValueError
+        For NaN, shapes that differ, parameters out of range.
+
+    Notes
+    -----
+    What is drawn anew can be averaged (`attacks.averaged_answers`); Jia et al. 2019 therefore draw
+    once for each query. Used in notebooks/defenses.ipynb.
+
+    Examples
+    --------
+    >>> sure, even = np.log([[0.9, 0.1]]), np.log([[0.5, 0.5]])  # 0.8 apart
+    >>> answers = fresh_answers(sure, even, 0.4, n_queries=1000, rng=np.random.default_rng(0))
+    >>> answers.shape, round(float(np.exp(answers[..., 0]).mean()), 1)
+    ((1000, 1, 2), 0.7)
+    """
+    logits, changed = _checked_logits(logits), checks.real_array("changed", changed, finite=False)
+    if changed.shape != logits.shape:
+        checks.fail("changed", f"shape {changed.shape}", f"the logits' {logits.shape}")
+    budget = checks.number("budget", budget, 0, high=2)
+    n_queries = checks.integer("n_queries", n_queries, 1)
+    rng = checks.generator(rng)
+    original, moved = (special.log_softmax(z, axis=1) for z in (logits, changed))
+    change = np.abs(np.exp(moved) - np.exp(original)).sum(1)
+    use = rng.random((n_queries, len(change))) * change < budget
+    return np.where(use[..., None], moved, original)
 
 
 def rounded(probabilities, decimals=1):

@@ -224,6 +224,35 @@ def test_guarded_answers_are_memguards_with_a_network_of_the_owner():
     assert np.abs(by_hand - softmax(z[asked])).sum() > 1  # something was moved
 
 
+def test_fresh_answers_toss_memguards_coin_for_every_query():
+    """With the same generator the first query has MemGuard's own answer; over many, each change is
+    made in its share of them, and the answers move by the budget on average where it is short.
+    """
+    z = outputs()
+    always = np.log(defenses.memguard(z, Confident(), budget=2))
+    change = np.abs(np.exp(always) - softmax(z)).sum(1)
+    budget, n_queries = float(np.median(change[change > 1e-6])), 4000
+    one = defenses.memguard(z, Confident(), budget, rng=np.random.default_rng(5))
+    given = {"n_queries": n_queries, "rng": np.random.default_rng(5)}
+    found = np.exp(defenses.fresh_answers(z, always, budget, **given))
+    np.testing.assert_allclose(found[0], one, rtol=1e-9)
+    moved = np.abs(found - softmax(z)).sum(-1)
+    short = change > budget
+    assert short.any() and (~short & (change > 1e-6)).any()
+    np.testing.assert_allclose(moved[:, ~short], np.tile(change[~short], (n_queries, 1)), rtol=1e-7)
+    assert set(np.unique(moved[:, short].round(9))) <= {0.0, *change[short].round(9)}
+    assert np.abs(moved.mean(0)[short] - budget).max() < 5 * change.max() / 2 / np.sqrt(n_queries)
+
+
+def test_fresh_answers_with_no_budget_and_with_all():
+    z, changed = np.log([[0.7, 0.3], [0.2, 0.8]]), np.log([[0.5, 0.5], [0.4, 0.6]])
+    never = defenses.fresh_answers(z, changed, 0.0, n_queries=50)
+    always = defenses.fresh_answers(z, changed, 2.0, n_queries=50)
+    assert never.shape == always.shape == (50, 2, 2)
+    np.testing.assert_allclose(never, np.tile(z, (50, 1, 1)), rtol=1e-12)
+    np.testing.assert_allclose(always, np.tile(changed, (50, 1, 1)), rtol=1e-12)
+
+
 def test_rounded():
     np.testing.assert_allclose(defenses.rounded([[0.62, 0.35, 0.03]]), [[0.6, 0.4, 0.0]])
     np.testing.assert_allclose(
@@ -263,6 +292,9 @@ def test_rounded():
             lambda: defenses.guarded_answers(outputs(4), *np.ones((3, 5), bool)),
             "member: given shape",
         ),
+        (lambda: defenses.fresh_answers(outputs(4), outputs(5)), "changed: given shape"),
+        (lambda: defenses.fresh_answers(*[outputs(4)] * 2, 3), "budget: given 3"),
+        (lambda: defenses.fresh_answers(*[outputs(4)] * 2, n_queries=0), "n_queries: given 0"),
         (lambda: defenses.rounded([0.5, 0.5]), "probabilities: given shape"),
         (lambda: defenses.rounded([[0.5, -0.5]]), "probabilities: given a smallest"),
         (lambda: defenses.rounded([[0.5, 0.5]], -1), "decimals: given -1"),
