@@ -136,7 +136,7 @@ def test_stored_models_of_another_processor_are_said_in_one_line(here, capsys):
 
     def said():
         small = SMALL | {"n_seeds": 1, "architectures": [], "scale": "smoke"}
-        begin("defenses", 24, **small)
+        begin("defenses", 25, **small)
         return capsys.readouterr().out
 
     assert "of other instructions" not in said()
