@@ -72,11 +72,11 @@ class DpCganRecipe(GanRecipe):
         added or left out; see `privacy.subsampled_gaussian`. Without noise they promise nothing.
         """
         n_members = checks.integer("n_members", n_members, self.batch_size)
-        n_steps = steps(n_members, self.batch_size) * checks.integer("epochs", epochs, 1)
+        checks.integer("epochs", epochs, 1)
         if self.noise_multiplier == 0:
             return privacy.approximate(np.inf, 0.0)
-        rate = self.batch_size / n_members
-        return privacy.subsampled_gaussian(self.noise_multiplier, rate, n_steps)
+        sampling = _sampling(self, n_members, epochs)
+        return privacy.subsampled_gaussian(self.noise_multiplier, *sampling)
 
 
 def dp_cgan(x, labels, recipe=DpCganRecipe(), *, checkpoints=None, folder=None, rng=None):
@@ -216,5 +216,9 @@ def _spent(recipe, n, epoch):
     """The epsilon of so many epochs on n members."""
     if not epoch:
         return 0.0
-    rate, n_steps = recipe.batch_size / n, steps(n, recipe.batch_size) * epoch
-    return train.epsilon(recipe.noise_multiplier, rate, n_steps, delta=recipe.delta)
+    return train.epsilon(recipe.noise_multiplier, *_sampling(recipe, n, epoch), delta=recipe.delta)
+
+
+def _sampling(recipe, n, epochs):
+    """The sampling rate, and the number of steps of so many epochs."""
+    return recipe.batch_size / n, steps(n, recipe.batch_size) * epochs
