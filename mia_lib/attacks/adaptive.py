@@ -146,6 +146,14 @@ def adaptive_attack(
     >>> len(attack.tried), bool(attack.said[member].mean() > 0.7)
     (19, True)
     """
+    given = target_logits, target_labels, shadow_logits, shadow_labels, shadow_member
+    return decide_in_folds(*given, folds, rng)[0]
+
+
+def decide_in_folds(
+    target_logits, target_labels, shadow_logits, shadow_labels, shadow_member, folds, rng
+):
+    """What `adaptive_attack` says, and the part of each of the shadow model's records."""
     target, shadow = (_scores(target_logits, target_labels), _scores(shadow_logits, shadow_labels))
     widths = [np.shape(logits)[-1] for logits in (target_logits, shadow_logits)]
     if widths[0] != widths[1]:
@@ -160,7 +168,7 @@ def adaptive_attack(
         checks.fail(
             "shadow_member", f"{fewest} records on one side", f"at least {folds}, the folds"
         )
-    fold = balanced_folds(shadow_labels, member, folds, checks.generator(rng))
+    fold = _balanced_folds(shadow_labels, member, folds, checks.generator(rng))
     tried = {}
     for name in _names(shadow):
         said = np.zeros(len(member), dtype=bool)
@@ -182,7 +190,7 @@ def adaptive_attack(
         tried.pop(chosen)
         chosen = max(tried, key=tried.get)
         said = _decide(chosen, target, target_labels, shadow, shadow_labels, member)
-    return AdaptiveAttack(said, chosen, tried)
+    return AdaptiveAttack(said, chosen, tried), fold
 
 
 def _gain(score, member, grid):
@@ -231,7 +239,7 @@ def _decide(name, asked, asked_labels, known, known_labels, member):
     return asked[what] >= table[asked_labels]
 
 
-def balanced_folds(labels, member, folds, rng):
+def _balanced_folds(labels, member, folds, rng):
     """A part for each record: every class and side spread over all parts."""
     order = rng.permutation(len(labels))
     order = order[np.lexsort((labels[order], member[order]))]

@@ -155,8 +155,7 @@ def label_network(
     shadow_member = checks.boolean_array("shadow_member", shadow_member, shape=shadow_labels.shape)
     checks.both_groups("shadow_member", shadow_member)
     require_classes(target_labels, shadow_labels)
-    one_hot = np.eye(target.shape[1])
-    shadow, target = np.c_[shadow, one_hot[shadow_labels]], np.c_[target, one_hot[target_labels]]
+    shadow, target = with_label(shadow, shadow_labels), with_label(target, target_labels)
     everybody = np.ones((1, len(shadow)), dtype=bool)
     log_odds = fit_and_ask(shadow, shadow_member, everybody, target, hidden, epochs, rng)[0]
     seen = shadow_member.sum() / (~shadow_member).sum()
@@ -181,6 +180,11 @@ def _outputs(name, logits, labels, n_classes=None):
             name, "a row without a largest finite entry", "finite logits, or -inf for probability 0"
         )
     return special.softmax(logits, axis=1), labels
+
+
+def with_label(outputs, labels):
+    """What the network for all classes reads: probabilities (n, K) and the one-hot label."""
+    return np.c_[outputs, np.eye(outputs.shape[1])[labels]]
 
 
 def fit_and_ask(shadow, shadow_member, groups, target, hidden, epochs, rng):

@@ -3,14 +3,12 @@
 Taught in book/defenses.ipynb.
 """
 
-import copy
-
 import numpy as np
 from scipy import special
 
 from mia_lib import checks
-from mia_lib.attacks.adaptive import AdaptiveAttack, adaptive_attack, balanced_folds
-from mia_lib.attacks.learned import fit_and_ask
+from mia_lib.attacks.adaptive import AdaptiveAttack, decide_in_folds
+from mia_lib.attacks.learned import fit_and_ask, with_label
 from mia_lib.attacks.metric_based import decision_accuracy
 
 
@@ -119,14 +117,12 @@ def adaptive_suite(
     if n_target != n_shadow:
         given = f"{n_shadow} answers for each record"
         checks.fail("shadow_logits", given, f"{n_target}, as many as the target's")
-    rng = checks.generator(rng)
-    same = copy.deepcopy(rng)  # draws the same folds again
-    found = adaptive_attack(
-        target, target_labels, shadow, shadow_labels, shadow_member, folds=folds, rng=rng
-    )
-    known, asked = _read(shadow, shadow_labels), _read(target, target_labels)
+    rng, labels = checks.generator(rng), (np.asarray(target_labels), np.asarray(shadow_labels))
+    given = target, target_labels, shadow, shadow_labels, shadow_member
+    found, fold = decide_in_folds(*given, folds, rng)
+    answers = (special.softmax(logits, axis=1) for logits in (target, shadow))
+    asked, known = (with_label(*pair) for pair in zip(answers, labels))
     member = np.asarray(shadow_member)
-    fold = balanced_folds(np.asarray(shadow_labels), member, folds, same)
     fitted = np.vstack([fold != np.arange(folds)[:, None], np.ones(len(fold), dtype=bool)])
     log_odds = fit_and_ask(known, member, fitted, np.vstack([known, asked]), hidden, epochs, rng)
     # members and non-members count alike, whatever their shares
@@ -154,9 +150,3 @@ def _one_answer(name, logits):
     if logits.ndim == 3:
         return _averaged(name, logits), len(logits)
     return logits, 1
-
-
-def _read(logits, labels):
-    """What the network reads: probabilities and the one-hot label."""
-    labels = checks.labels("labels", labels, len(logits))
-    return np.c_[special.softmax(logits, axis=1), np.eye(logits.shape[1])[labels]]

@@ -41,6 +41,8 @@ def test_every_choice_of_parameters_passes_the_checks(data, scale):
         ("noises", [0.0]),
         ("levels", [0.0]),
         ("entropies", [1.0]),
+        ("budgets", [0.0]),
+        ("budgets", [2.1]),
         ("entropy_weight", -0.1),
         ("max_norm", 0.0),
         ("private_learning_rate", 0.0),
