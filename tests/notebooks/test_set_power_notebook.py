@@ -38,6 +38,7 @@ def test_every_choice_of_parameters_passes_the_checks(data, scale):
         ("wanted", 1.0),
         ("n_steps", 0),
         ("draws", 0),
+        ("shares", [1.0]),
     ],
 )
 def test_one_line_names_what_cannot_be_meant(name, value):
