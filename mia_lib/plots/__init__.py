@@ -21,6 +21,7 @@ from mia_lib.plots.figures import (
     roc,
     style,
 )
+from mia_lib.plots.labels import label_lines
 from mia_lib.plots.sandwich import sandwich
 from mia_lib.plots.with_intervals import estimates, estimates_over
 
@@ -36,6 +37,7 @@ __all__ = [
     "estimates_over",
     "gaussian_pair",
     "histogram_pair",
+    "label_lines",
     "pictures",
     "rates",
     "roc",

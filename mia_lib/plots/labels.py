@@ -1,0 +1,107 @@
+"""Names at the lines themselves, where a legend would send the eye away."""
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+from mia_lib import checks
+
+LEADING = 1.3  # a line of text, in font sizes
+APART = 0.04  # of the axes' width, between where the data end and the names
+
+
+def label_lines(ax, *, fontsize=9, wrap=None):
+    """Write the name of every line beside its right end, in its colour, in place of a legend.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+        With its lines and its limits; what has a label (`plot`, `errorbar`) is named.
+    fontsize : float
+        In points.
+    wrap : dict of str to str, optional
+        What to write for a label, such as a shorter name or one of two lines.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    ValueError
+        No line with a label and a finite point, more names than fit beside the axes, a name to
+        replace that no line has.
+
+    Notes
+    -----
+    A name stands at the height of the last finite point of its line. Where names would lie on each
+    other they move apart, in the order of the ends and as little as possible in the least-squares
+    sense (isotonic regression), and a thin line leads from the end to the name. Taught in
+    book/class_aware.ipynb.
+
+    Examples
+    --------
+    >>> from matplotlib import pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> lines = ax.plot([0, 1], [0, 1], label="up") + ax.plot([0, 1], [0, 0.98], label="nearly")
+    >>> [text.get_text() for text in label_lines(ax).texts]
+    ['nearly', 'up']
+    """
+    wrap = {} if wrap is None else wrap
+    ends = _right_ends(ax)
+    if not ends:
+        checks.fail("ax", "no line with a label", "at least one")
+    known = [name for _, name, _ in ends]
+    for name in wrap:
+        checks.choice("wrap", name, known)
+    ax.figure.draw_without_rendering()  # the layout decides how high the axes are
+    inches = ax.get_window_extent().height / ax.figure.dpi
+    to_axes = ax.transData + ax.transAxes.inverted()
+    points = to_axes.transform([point for point, _, _ in ends])
+    order = np.argsort(points[:, 1], kind="stable")
+    names = [wrap.get(ends[i][1], ends[i][1]) for i in order]
+    rows = np.array([name.count("\n") + 1 for name in names])
+    heights = rows * LEADING * fontsize / 72 / inches
+    places = _apart(points[order, 1], heights)
+    far = np.abs(places - points[order, 1]) > 0.01
+    right = max(1.0, points[:, 0].max()) + APART * (0.5 + far.any())
+    for i, name, place, moved in zip(order, names, places, far):
+        point, _, color = ends[i]
+        lead = {"arrowstyle": "-", "color": color, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
+        ax.annotate(
+            name,
+            point,
+            (right, place),
+            textcoords="axes fraction",
+            arrowprops=lead if moved else None,
+            color=color,
+            fontsize=fontsize,
+            va="center",
+            annotation_clip=False,
+        )
+    return ax
+
+
+def _right_ends(ax):
+    """The last finite point, the name and the colour of every line that has a label."""
+    found = []
+    for handle, name in zip(*ax.get_legend_handles_labels()):
+        line = getattr(handle, "lines", [handle])[0]  # of error bars the line of the values
+        if line is None or not hasattr(line, "get_xydata"):
+            continue
+        data = np.asarray(line.get_xydata(), float)
+        data = data[np.isfinite(data).all(axis=1)]
+        if len(data):
+            found.append((tuple(data[np.argmax(data[:, 0])]), name, line.get_color()))
+    return found
+
+
+def _apart(wanted, heights):
+    """Rising places of names as high as `heights`, next to each other at the closest."""
+    total = heights.sum()
+    if total > 1.5:
+        given = f"{len(heights)} names, {total:.1f} times as high as the axes"
+        checks.fail("ax", given, "names that fit beside it")
+    between = np.append(0, np.cumsum((heights[1:] + heights[:-1]) / 2))
+    free = IsotonicRegression().fit_transform(np.arange(len(wanted)), wanted - between)
+    room = 1 - total + (heights[0] + heights[-1]) / 2
+    return free.clip(min(0.0, room / 2), max(room, room / 2)) + between
