@@ -33,10 +33,10 @@ def label_lines(ax, *, fontsize=9, wrap=None):
 
     Notes
     -----
-    A name stands at the height of the last finite point of its line. Where names would lie on each
-    other they move apart, in the order of the ends and as little as possible in the least-squares
-    sense (isotonic regression), and a thin line leads from the end to the name. Taught in
-    book/class_aware.ipynb.
+    A name stands at the height of the rightmost finite point of its line. Where names would lie on
+    each other they move apart, in the order of the ends and as little as possible in the
+    least-squares sense (isotonic regression), and a thin line leads from the end to the name.
+    Taught in book/class_aware.ipynb.
 
     Examples
     --------
@@ -55,8 +55,8 @@ def label_lines(ax, *, fontsize=9, wrap=None):
         checks.choice("wrap", name, known)
     ax.figure.draw_without_rendering()  # the layout decides how high the axes are
     inches = ax.get_window_extent().height / ax.figure.dpi
-    to_axes = ax.transData + ax.transAxes.inverted()
-    points = to_axes.transform([point for point, _, _ in ends])
+    on_screen = np.array([line.get_transform().transform(end) for end, _, line in ends])
+    points = ax.transAxes.inverted().transform(on_screen)
     order = np.argsort(points[:, 1], kind="stable")
     names = [wrap.get(ends[i][1], ends[i][1]) for i in order]
     rows = np.array([name.count("\n") + 1 for name in names])
@@ -65,13 +65,13 @@ def label_lines(ax, *, fontsize=9, wrap=None):
     far = np.abs(places - points[order, 1]) > 0.01
     right = max(1.0, points[:, 0].max()) + APART * (0.5 + far.any())
     for i, name, place, moved in zip(order, names, places, far):
-        point, _, color = ends[i]
+        color = ends[i][2].get_color()
         lead = {"arrowstyle": "-", "color": color, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
         ax.annotate(
             name,
-            point,
+            points[i],
             (right, place),
-            textcoords="axes fraction",
+            "axes fraction",
             arrowprops=lead if moved else None,
             color=color,
             fontsize=fontsize,
@@ -82,7 +82,7 @@ def label_lines(ax, *, fontsize=9, wrap=None):
 
 
 def _right_ends(ax):
-    """The last finite point, the name and the colour of every line that has a label."""
+    """The last finite point, the name and the line of everything that has a label."""
     found = []
     for handle, name in zip(*ax.get_legend_handles_labels()):
         line = getattr(handle, "lines", [handle])[0]  # of error bars the line of the values
@@ -91,7 +91,7 @@ def _right_ends(ax):
         data = np.asarray(line.get_xydata(), float)
         data = data[np.isfinite(data).all(axis=1)]
         if len(data):
-            found.append((tuple(data[np.argmax(data[:, 0])]), name, line.get_color()))
+            found.append((data[np.argmax(data[:, 0])], name, line))
     return found
 
 

@@ -82,9 +82,12 @@ def test_error_bars_and_short_names_and_lines_without_a_name():
     ax.errorbar([0, 1], [0.2, 0.4], [0.1, 0.1], label="long name")
     ax.plot([0, 1, 2], [0.1, 0.9, np.nan], label="ends early")
     ax.axhline(0.05)
+    ax.axhline(0.1, label="level")
+    ax.set(xlim=(0, 2), ylim=(0, 1))
     plots.label_lines(ax, wrap={"long name": "long\nname"})
-    assert [text.get_text() for text in ax.texts] == ["long\nname", "ends early"]
-    assert [text.xy for text in ax.texts] == [(1, 0.4), (1, 0.9)]
+    assert [text.get_text() for text in ax.texts] == ["level", "long\nname", "ends early"]
+    ends = [(1, 0.1), (0.5, 0.4), (0.5, 0.9)]  # of the axes, the second and third of their width
+    np.testing.assert_allclose([text.xy for text in ax.texts], ends)
 
 
 def test_what_cannot_be_labelled():
