@@ -7,6 +7,7 @@ from mia_lib import checks
 
 LEADING = 1.3  # a line of text, in font sizes
 APART = 0.04  # of the axes' width, between where the data end and the names
+EARLY = 0.85  # of the axes' width: a line that ends before has its name within the axes
 
 
 def label_lines(ax, *, fontsize=9, wrap=None):
@@ -33,10 +34,11 @@ def label_lines(ax, *, fontsize=9, wrap=None):
 
     Notes
     -----
-    A name stands at the height of the rightmost finite point of its line. Where names would lie on
-    each other they move apart, in the order of the ends and as little as possible in the
-    least-squares sense (isotonic regression), and a thin line leads from the end to the name.
-    Taught in book/class_aware.ipynb.
+    A name stands at the height of the rightmost finite point of its line, beside the axes; of a
+    line that ends early beside that point. Where names beside the axes would lie on each other they
+    move apart, in the order of the ends and as little as possible in the least-squares sense
+    (isotonic regression), and a thin line leads from the end to the name. Taught in
+    book/class_aware.ipynb.
 
     Examples
     --------
@@ -57,22 +59,23 @@ def label_lines(ax, *, fontsize=9, wrap=None):
     inches = ax.get_window_extent().height / ax.figure.dpi
     on_screen = np.array([line.get_transform().transform(end) for end, _, line in ends])
     points = ax.transAxes.inverted().transform(on_screen)
-    order = np.argsort(points[:, 1], kind="stable")
-    names = [wrap.get(ends[i][1], ends[i][1]) for i in order]
-    rows = np.array([name.count("\n") + 1 for name in names])
-    heights = rows * LEADING * fontsize / 72 / inches
-    places = _apart(points[order, 1], heights)
-    far = np.abs(places - points[order, 1]) > 0.01
-    right = max(1.0, points[:, 0].max()) + APART * (0.5 + far.any())
-    for i, name, place, moved in zip(order, names, places, far):
+    beside = points[:, 0] > EARLY
+    height = LEADING * fontsize / 72 / inches
+    rows = np.array([wrap.get(name, name).count("\n") + 1 for name in known])
+    places = points[:, 1].copy()
+    some = np.flatnonzero(beside)[np.argsort(points[beside, 1], kind="stable")]
+    places[some] = _apart(points[some, 1], height * rows[some])
+    far = np.abs(places - points[:, 1]) > 0.01
+    right = points[:, 0].max(initial=1.0, where=beside) + APART * (0.5 + far.any())
+    for i in np.argsort(places, kind="stable"):
         color = ends[i][2].get_color()
         lead = {"arrowstyle": "-", "color": color, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
         ax.annotate(
-            name,
+            wrap.get(known[i], known[i]),
             points[i],
-            (right, place),
+            (right if beside[i] else points[i, 0] + APART / 2, places[i]),
             "axes fraction",
-            arrowprops=lead if moved else None,
+            arrowprops=lead if far[i] else None,
             color=color,
             fontsize=fontsize,
             va="center",
@@ -97,6 +100,8 @@ def _right_ends(ax):
 
 def _apart(wanted, heights):
     """Rising places of names as high as `heights`, next to each other at the closest."""
+    if not len(wanted):
+        return wanted
     total = heights.sum()
     if total > 1.5:
         given = f"{len(heights)} names, {total:.1f} times as high as the axes"

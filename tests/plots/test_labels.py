@@ -88,6 +88,8 @@ def test_error_bars_and_short_names_and_lines_without_a_name():
     assert [text.get_text() for text in ax.texts] == ["level", "long\nname", "ends early"]
     ends = [(1, 0.1), (0.5, 0.4), (0.5, 0.9)]  # of the axes, the second and third of their width
     np.testing.assert_allclose([text.xy for text in ax.texts], ends)
+    # lines that end early have their names within the axes
+    assert [text.xyann[0] > 1 for text in ax.texts] == [True, False, False]
 
 
 def test_what_cannot_be_labelled():
