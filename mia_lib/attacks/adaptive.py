@@ -135,7 +135,7 @@ def adaptive_attack(
     -----
     Of decisions that are equally good on the shadow model's records the first is taken, correctness
     before all others. Thresholds for each class are tried where every class has both groups in
-    every fold. `adaptive_suite` tries a network too. Used in notebooks/defense_curves.ipynb.
+    every fold. `adaptive_suite` tries a network too. Used in notebooks/risk_scores.ipynb.
 
     Examples
     --------

@@ -10,17 +10,16 @@ APART = 0.04  # of the axes' width, between where the data end and the names
 EARLY = 0.85  # of the axes' width: a line that ends before has its name within the axes
 
 
-def label_lines(ax, *, fontsize=9, wrap=None):
+def label_lines(ax, *, fontsize=9):
     """Write the name of every line beside its right end, in its colour, in place of a legend.
 
     Parameters
     ----------
     ax : matplotlib axes
-        With its lines and its limits; what has a label (`plot`, `errorbar`) is named.
+        With its lines and its limits; what has a label (`plot`, `errorbar`) is named. A label may
+        have several lines.
     fontsize : float
         In points.
-    wrap : dict of str to str, optional
-        What to write for a label, such as a shorter name or one of two lines.
 
     Returns
     -------
@@ -29,8 +28,7 @@ def label_lines(ax, *, fontsize=9, wrap=None):
     Raises
     ------
     ValueError
-        No line with a label and a finite point, more names than fit beside the axes, a name to
-        replace that no line has.
+        No line with a label and a finite point, more names than fit beside the axes.
 
     Notes
     -----
@@ -48,20 +46,16 @@ def label_lines(ax, *, fontsize=9, wrap=None):
     >>> [text.get_text() for text in label_lines(ax).texts]
     ['nearly', 'up']
     """
-    wrap = {} if wrap is None else wrap
     ends = _right_ends(ax)
     if not ends:
         checks.fail("ax", "no line with a label", "at least one")
-    known = [name for _, name, _ in ends]
-    for name in wrap:
-        checks.choice("wrap", name, known)
     ax.figure.draw_without_rendering()  # the layout decides how high the axes are
     inches = ax.get_window_extent().height / ax.figure.dpi
     on_screen = np.array([line.get_transform().transform(end) for end, _, line in ends])
     points = ax.transAxes.inverted().transform(on_screen)
     beside = points[:, 0] > EARLY
     height = LEADING * fontsize / 72 / inches
-    rows = np.array([wrap.get(name, name).count("\n") + 1 for name in known])
+    rows = np.array([name.count("\n") + 1 for _, name, _ in ends])
     places = points[:, 1].copy()
     some = np.flatnonzero(beside)[np.argsort(points[beside, 1], kind="stable")]
     places[some] = _apart(points[some, 1], height * rows[some])
@@ -71,7 +65,7 @@ def label_lines(ax, *, fontsize=9, wrap=None):
         color = ends[i][2].get_color()
         lead = {"arrowstyle": "-", "color": color, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
         ax.annotate(
-            wrap.get(known[i], known[i]),
+            ends[i][1],
             points[i],
             (right if beside[i] else points[i, 0] + APART / 2, places[i]),
             "axes fraction",

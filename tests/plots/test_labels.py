@@ -77,14 +77,14 @@ def test_places_are_the_nearest_that_are_apart(seed):
     np.testing.assert_allclose(labels._apart(wanted, tall), best.x, atol=1e-4)
 
 
-def test_error_bars_and_short_names_and_lines_without_a_name():
+def test_error_bars_and_names_of_two_lines_and_lines_without_a_name():
     ax = plt.subplots()[1]
-    ax.errorbar([0, 1], [0.2, 0.4], [0.1, 0.1], label="long name")
+    ax.errorbar([0, 1], [0.2, 0.4], [0.1, 0.1], label="long\nname")
     ax.plot([0, 1, 2], [0.1, 0.9, np.nan], label="ends early")
     ax.axhline(0.05)
     ax.axhline(0.1, label="level")
     ax.set(xlim=(0, 2), ylim=(0, 1))
-    plots.label_lines(ax, wrap={"long name": "long\nname"})
+    plots.label_lines(ax)
     assert [text.get_text() for text in ax.texts] == ["level", "long\nname", "ends early"]
     ends = [(1, 0.1), (0.5, 0.4), (0.5, 0.9)]  # of the axes, the second and third of their width
     np.testing.assert_allclose([text.xy for text in ax.texts], ends)
@@ -95,7 +95,5 @@ def test_error_bars_and_short_names_and_lines_without_a_name():
 def test_what_cannot_be_labelled():
     with pytest.raises(ValueError, match="ax: given no line with a label, expected at least one"):
         plots.label_lines(plt.subplots()[1])
-    with pytest.raises(ValueError, match="wrap: given 'other', expected one of 'line 0'"):
-        plots.label_lines(lines([0.5]), wrap={"other": "o"})
     with pytest.raises(ValueError, match="ax: given 7 names, .* expected names that fit"):
         plots.label_lines(lines(np.linspace(0, 1, 7)), fontsize=60)
