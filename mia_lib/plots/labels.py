@@ -79,7 +79,7 @@ def label_lines(ax, *, fontsize=9):
 
 
 def _right_ends(ax):
-    """The last finite point, the name and the line of everything that has a label."""
+    """The rightmost finite point, the name and the line of everything that has a label."""
     found = []
     for handle, name in zip(*ax.get_legend_handles_labels()):
         line = getattr(handle, "lines", [handle])[0]  # of error bars the line of the values

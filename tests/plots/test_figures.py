@@ -1,20 +1,9 @@
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pytest
 from matplotlib import colors
 from matplotlib import pyplot as plt
 
 from mia_lib import metrics, plots
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        yield
-    plt.close("all")
 
 
 def curve(n=400, shift=1.0, seed=0):

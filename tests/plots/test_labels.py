@@ -1,9 +1,6 @@
 """Names at the lines stand in their order, apart from each other, and say whose they are."""
 
 import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
@@ -13,17 +10,10 @@ from mia_lib import plots
 from mia_lib.plots import labels
 
 
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        yield
-    plt.close("all")
-
-
-def lines(ends, **style):
+def lines(ends):
     ax = plt.subplots(figsize=(5, 3), layout="constrained")[1]
     for number, end in enumerate(ends):
-        ax.plot([0, 1], [0, end], label=f"line {number}", color=plots.COLORS[number], **style)
+        ax.plot([0, 1], [0, end], label=f"line {number}", color=plots.COLORS[number])
     ax.set_ylim(0, 1)
     return ax
 

@@ -1,9 +1,5 @@
 """The guarantee above, what is certified below, the attacks between them."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
@@ -12,13 +8,6 @@ from scipy import stats
 from mia_lib import metrics, plots, privacy
 
 RATES = [0.3, 0.05, 0.1]
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        yield
-    plt.close("all")
 
 
 def attack(seed, mu=1.0, m=1000):

@@ -1,21 +1,10 @@
 """Values with their intervals stand where they belong."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
 from mia_lib import plots
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with matplotlib.rc_context():
-        yield
-    plt.close("all")
 
 
 def draw(ax):
