@@ -6,7 +6,9 @@
 
 Without names all chapters and notebooks are executed. Each run starts with an empty home: no cache,
 no stored models. It prints what torch, oneDNN, numpy and the BLAS report, and stops before the
-notebooks where they report what they would report anyway. More options of pytest stand after `--`.
+notebooks where they report what they would report anyway. Instructions beyond which the processor
+has none are left out with one line: `make test` runs with them. More options of pytest stand after
+`--`.
 """
 
 import argparse
@@ -38,6 +40,8 @@ ENVIRONMENTS = {
         "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
     },
 }
+LEVELS = ("DEFAULT", "AVX2", "AVX512")  # of x86, as torch names them, from the fewest instructions
+TORCH = {"avx2": "AVX2", "sse": "DEFAULT"}  # what it reports with each set of variables
 NUMPY_BEYOND = {"avx2": ("X86_V4", "AVX512"), "sse": ("",)}  # how the names of its features begin
 REPORTS = ("torch", "oneDNN", "numpy", "BLAS")  # MKL names no instructions on some processors
 EMPTY = ("HOME", "XDG_CACHE_HOME", "MIA_RUNS", "MIA_RESULTS", "TMPDIR")
@@ -66,11 +70,17 @@ def unchanged(there, here):
     return [name for name in REPORTS if there[name] == here[name]]
 
 
-def chosen(commit):
+def fewer(here):
+    """The instruction sets that are fewer than this processor's, which torch reports."""
+    level = LEVELS.index(here["torch"]) if here["torch"] in LEVELS else len(LEVELS)
+    return [name for name in ENVIRONMENTS if LEVELS.index(TORCH[name]) < level]
+
+
+def chosen(commit, names):
     """The instruction set of a commit: by its hash, so that commits take turns and one commit has
-    always the same.
+    always the same on one processor.
     """
-    return sorted(ENVIRONMENTS)[int(commit, 16) % len(ENVIRONMENTS)]
+    return sorted(names)[int(commit, 16) % len(names)]
 
 
 def run(name, notebooks, options, here):
@@ -120,12 +130,18 @@ def main(argv=None):
     if platform.machine().lower() not in ("x86_64", "amd64"):
         print(f"==> {platform.machine()}: the instruction sets are those of x86, nothing to run")
         return 0
-    names, why = list(ENVIRONMENTS), ""
+    here = machine.report()
+    names, why = fewer(here), ""
+    for name in [given.only] if given.only else ENVIRONMENTS:
+        if name not in names:
+            print(f"==> {name}: {here['processor']} has no more by itself, see make test")
+    if given.only not in (None, *names) or not names:
+        return 0
     if given.one:
         commit = subprocess.run(
             ["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True
         ).stdout.strip()
-        names, why = [chosen(commit)], f", of commit {commit[:12]}"
+        names, why = [chosen(commit, names)], f", of commit {commit[:12]}"
     elif given.only:
         names = [given.only]
     everything = sorted([*ROOT.glob("book/*.ipynb"), *ROOT.glob("notebooks/*.ipynb")])
@@ -134,7 +150,7 @@ def main(argv=None):
     if missing:
         sys.exit(f"NOTEBOOK: given {', '.join(missing)}, expected a notebook")
     print(f"==> {len(notebooks)} notebooks with {' and '.join(names)}{why}", flush=True)
-    here, codes = machine.report(), {}
+    codes = {}
     for name in names:
         codes[name] = run(name, notebooks, options, here)
     said = ", ".join(f"{name} {'failed' if code else 'passed'}" for name, code in codes.items())

@@ -31,7 +31,8 @@ def here():
 def test_an_environment_changes_what_is_reported(name, here):
     there = machine.report(portable.environment(name, here["numpy"].split()))
     assert there["processor"] == here["processor"]
-    assert set(portable.unchanged(there, here)) < set(portable.REPORTS)
+    changes = set(portable.unchanged(there, here)) < set(portable.REPORTS)
+    assert changes or name not in portable.fewer(here)
     want = {"avx2": ("AVX2", "Haswell"), "sse": ("DEFAULT", "")}[name]
     assert there["torch"] == want[0] and want[1] in there["BLAS"]
     if "AVX512" in here["torch"]:  # a processor on which every library has something to leave out
@@ -58,9 +59,30 @@ def test_numpys_features_are_switched_off_by_the_names_that_it_has_here():
 
 
 def test_a_commit_has_one_of_them_and_both_have_commits():
-    found = {portable.chosen(f"{n:040x}") for n in range(10)}
+    names = list(portable.ENVIRONMENTS)
+    found = {portable.chosen(f"{n:040x}", names) for n in range(10)}
     assert found == set(portable.ENVIRONMENTS)
-    assert portable.chosen("ab" * 20) == portable.chosen("ab" * 20)
+    assert portable.chosen("ab" * 20, names) == portable.chosen("ab" * 20, names[::-1])
+    assert {portable.chosen(f"{n:040x}", ["sse"]) for n in range(10)} == {"sse"}
+
+
+@pytest.mark.parametrize(
+    "level, names",
+    [("AVX512", ["avx2", "sse"]), ("AVX2", ["sse"]), ("DEFAULT", []), ("AVX10", ["avx2", "sse"])],
+)
+def test_only_fewer_instructions_than_the_processors_are_run(level, names):
+    assert portable.fewer({"torch": level}) == names
+
+
+@x86
+@pytest.mark.parametrize("options", [[], ["--one"], ["--only", "avx2"]])
+def test_a_processor_without_more_says_so(options, here, notebook, monkeypatch, capfd):
+    monkeypatch.setattr(machine, "report", lambda *_: here | {"torch": "AVX2"})
+    monkeypatch.setattr(portable, "run", lambda name, *_: print("ran", name) or 0)
+    assert portable.main([*options, str(notebook)]) == 0
+    out = capfd.readouterr().out
+    assert "avx2: " in out and "no more by itself" in out
+    assert ("ran sse" in out) == ("avx2" not in options) and "ran avx2" not in out
 
 
 @pytest.fixture
