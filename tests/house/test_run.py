@@ -289,7 +289,13 @@ def test_values_are_those_of_the_220_files_that_were_there_before():
             assert hashlib.sha256(text.encode()).hexdigest()[:16] == digest, (name, case)
 
 
-def test_tidy_takes_out_the_paths_of_this_machine():
+@pytest.mark.parametrize(
+    "home, other",
+    [("/elsewhere/me", f"{ROOT}-other"), (str(ROOT.parent), f"~/{ROOT.name}-other")],
+    ids=["not at home", "in the home folder"],
+)
+def test_tidy_takes_out_the_paths_of_this_machine(home, other, monkeypatch):
+    monkeypatch.setattr(run.Path, "home", lambda: Path(home))
     output = {
         "output_type": "stream",
         "name": "stdout",
@@ -308,7 +314,7 @@ def test_tidy_takes_out_the_paths_of_this_machine():
         "outputs": [output, picture],
     }
     notebook = json.loads(run.tidy(json.dumps({"metadata": {"papermill": {}}, "cells": [cell]})))
-    assert notebook["cells"][0]["outputs"][0]["text"] == ["book/a\n", "~/b", f"{ROOT}-other"]
+    assert notebook["cells"][0]["outputs"][0]["text"] == ["book/a\n", "~/b", other]
     assert notebook["cells"][0]["outputs"][1]["data"]["image/png"] == base64
     assert notebook["metadata"] == {} and notebook["cells"][0]["metadata"] == {}
 
