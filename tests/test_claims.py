@@ -54,6 +54,26 @@ def test_a_claim_says_where_it_is_and_why_its_region_is_that(claim):
         assert results.paper(claim["paper"], *claim["number"]) is not None
 
 
+def test_the_section_before_a_figure_is_that_of_the_figure():
+    """As the transcribed tables and figures of the papers have it; a place of its own stands after
+    a semicolon.
+    """
+    seen = 0
+    for claim in CLAIMS:
+        file = ROOT / f"book/papers/{claim['paper']}.yaml"
+        if not file.is_file():
+            continue
+        paper = yaml.safe_load(file.read_text(encoding="utf-8"))
+        there = paper.get("tables", {}) | paper.get("figures", {})
+        named = r"(?:section|appendix) ([A-Z\d][\w.-]*), ((?:Figure|Table) (?:\d+|[IVXL]+))"
+        for section, what in re.findall(named, claim["place"]):
+            if what in there:
+                own = there[what]["section"].split()[0]
+                assert own == section or own.startswith(f"{section}."), (claim["id"], what, own)
+                seen += 1
+    assert seen > 5
+
+
 @pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim["id"])
 def test_a_record_decides_it(claim):
     deciding = [

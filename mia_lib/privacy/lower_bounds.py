@@ -119,7 +119,7 @@ def epsilon_lower_bound_one_run(correct, guesses, delta=0.05, *, dp_delta=0.0, c
         The delta of differential privacy, in [0, 1).
     canaries : int, optional
         m, how many memberships were drawn, guessed or not, at least `guesses`. Asked for where
-        `dp_delta` is above 0, because a training may give them all away with probability delta.
+        `dp_delta` is above 0, because each of them may be given away with probability delta.
 
     Returns
     -------
