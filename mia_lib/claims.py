@@ -136,9 +136,10 @@ def evaluate(claims, records=None):
 
     Notes
     -----
-    The interval of a difference is [low - high, high - low] and that of a ratio [low / high, high /
-    low]. For normal errors it covers at least as often as its parts, however the two rows depend on
-    each other, because the standard deviation of a difference is at most the sum of both. Taught in
+    The interval of a difference is [low - high, high - low] and that of a ratio of two that are not
+    below 0 [low / high, high / low]. For normal errors it covers at least as often as its parts,
+    however the two rows depend on each other, because the standard deviation of a difference is at
+    most the sum of both. Taught in
     book/replication.ipynb.
 
     Examples
@@ -216,6 +217,10 @@ def measured(claim, record):
     sides = (first.value, second.value), (first.low, second.high), (first.high, second.low)
     if any(side is None for pair in sides for side in pair):
         sides = sides[:1]
+    elif "over" in claim:  # what is below 0 is farthest from it over the smaller number
+        low = second.high if not first.low < 0 else second.low
+        high = second.low if not first.high < 0 else second.high
+        sides = sides[0], (first.low, low), (first.high, high)
     combined = [_over(*pair) if "over" in claim else pair[0] - pair[1] for pair in sides]
     return Estimate(*combined, *[None, None][: 3 - len(combined)])
 
@@ -290,7 +295,10 @@ def _row(names, rows):
     and not unasked; else None.
     """
     names = [names] if isinstance(names, str) else names
-    there = {row["what"]: row for row in rows if row["what"] in names}
+    there = {}
+    for row in rows:
+        if row["what"] in names:
+            there.setdefault(row["what"], row)
     by_name = {name: row for name, row in there.items() if row["value"] is not None}
     for name in names:
         if name in by_name and not _unresolved(by_name[name]):
@@ -341,3 +349,9 @@ def _check(name, claim):
             checks.fail(f"{name}.{key}", repr(value), f"an entry of type {kind}")
     if "minus" in claim and "over" in claim:
         checks.fail(name, "minus and over", "one of them")
+    if claim.get("computed") and ("minus" in claim or "over" in claim):
+        checks.fail(name, "computed with minus or over", "what is computed alone")
+    if claim.get("scale", "largest") not in (*SCALES, "largest"):
+        checks.fail(f"{name}.scale", repr(claim["scale"]), f"largest, {', '.join(SCALES)}")
+    if isinstance(claim.get("data"), str) and claim["data"] != "every":
+        checks.fail(f"{name}.data", repr(claim["data"]), "every, or a list of data sets")

@@ -28,6 +28,7 @@ import pooch
 import torch
 
 from mia_lib import data, disk, shadow, signals, train
+from mia_lib.data import stored_signals
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED = 20_261_122
@@ -166,13 +167,16 @@ def train_model(name, block, model, x, y, runs, recipe):
 
 def merge(folder, name, block):
     """Sixteen parts become one file."""
-    parts = [dict(np.load(part_file(folder, name, block, model))) for model in range(BLOCK)]
+    files = [part_file(folder, name, block, model) for model in range(BLOCK)]
+    # with the masks that each was trained with, which the block cannot be asked for any more
+    member = np.concatenate([stored_signals._part(file, N_TRAIN)["member"] for file in files])
+    parts = [dict(np.load(file)) for file in files]
     together = {key: np.stack([part[key] for part in parts]) for key in parts[0]}
     arrays = {
         "phi": together["phi"][:, 0],
         "phi_mirror": together["phi"][:, 1],
         "phi_test": together["phi_test"],
-        "member": np.packbits(masks(block, N_TRAIN), axis=1),
+        "member": np.packbits(member, axis=1),
         "train_accuracy": together["train_accuracy"],
         "test_accuracy": together["test_accuracy"],
         "provenance": np.array([str(text) for text in together["provenance"]]),

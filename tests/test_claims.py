@@ -412,3 +412,35 @@ def test_a_rate_that_is_not_resolved_leaves_the_claim_undecided_and_not_unasked(
     assert np.isnan(claims.measured(claim(), found).value)
     line = claims.evaluate([claim()], [found]).iloc[0]
     assert (line["data"], line["verdict"]) == ("digits", "undecided")
+
+
+def test_a_ratio_of_what_may_be_below_zero_holds_all_that_both_allow():
+    rows = [
+        {"what": "a", "value": 0.1, "low": -0.5, "high": 0.7},
+        {"what": "b", "value": 1.0, "low": 0.5, "high": 1.5},
+        {"what": "c", "value": -2.95, "low": -3.0, "high": -2.9},
+    ]
+    found = claims.measured({"what": "a", "over": "b"}, {"rows": rows})
+    assert np.allclose(found, [0.1, -1, 1.4])
+    found = claims.measured({"what": "c", "over": "b"}, {"rows": rows})
+    assert np.allclose(found, [-2.95, -6, -2.9 / 1.5])
+
+
+def test_the_first_of_two_rows_of_one_name_counts():
+    rows = [{"what": "a", "value": v, "low": v, "high": v} for v in (1.0, 2.0)]
+    assert claims.measured({"what": "a"}, {"rows": rows}).value == 1
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"scale": "papr"}, "scale: given 'papr', expected largest"),
+        ({"data": "cifar100"}, "data: given 'cifar100', expected every"),
+        ({"computed": True, "minus": "b"}, "computed with minus or over"),
+    ],
+)
+def test_what_would_decide_nothing_or_the_wrong_thing_is_refused(change, message):
+    entry = dict(CLAIMS[0]) | {"region": [0, 1]} | change
+    entry.pop("number", None)
+    with pytest.raises(ValueError, match=message):
+        claims._check("claims[a]", entry)

@@ -145,7 +145,7 @@ def gradient_attack(
             "target_features", f"{len(both)} records that are among the known ones", "other records"
         )
     center, spread = known.mean(0), known.std(0)
-    spread[spread == 0] = 1
+    spread[np.ptp(known, axis=0) == 0] = 1  # the deviation of equal numbers may round to more
     recipe = train.Classifier(
         hidden=hidden,
         activation="relu",

@@ -56,6 +56,10 @@ def means_without_each(signals, member):
     targets of an example are compared with equally many models.
     """
     columns = np.arange(signals.shape[1])
+    # Where signals tie their sums must too, on whichever side the target is: differences from the
+    # middle one are 0 then, which no order of summation rounds.
+    middle = np.median(signals, axis=0)
+    signals = signals - middle
     found = []
     for side in (member, ~member):
         values = np.where(side, signals, 0.0)
@@ -65,7 +69,7 @@ def means_without_each(signals, member):
         np.cumsum(values[:-1], axis=0, out=rest[1:])
         rest[:-1] += np.cumsum(values[:0:-1], axis=0)[::-1]
         rest = np.where(side, rest, rest[side.argmax(axis=0), columns])
-        found.append(rest / (side.sum(axis=0) - 1))
+        found.append(rest / (side.sum(axis=0) - 1) + middle)
     return found
 
 

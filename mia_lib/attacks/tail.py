@@ -59,7 +59,7 @@ def neighbours(features, radius):
     close = pairwise_distances_chunked(
         features,
         metric="cosine",
-        reduce_func=lambda block, start: (block <= radius).sum(axis=1),
+        reduce_func=lambda block, start: _within(block, start, radius),
         working_memory=64,
     )
     return np.concatenate(list(close)) - 1
@@ -147,6 +147,13 @@ def _every_target(signals, member, vulnerable=None):
 outlier_tail.every_target = _every_target
 
 
+def _within(block, start, radius):
+    """How many of each row are within the radius, itself included, whatever rounding says of it."""
+    rows = np.arange(len(block))
+    block[rows, start + rows] = 0
+    return (block <= radius).sum(axis=1)
+
+
 def _scores(x, out, excess, among=0):
     """-log of the survival function of sorted values, of which each x itself is one (and left out)
     if `among` is 1.
@@ -156,7 +163,11 @@ def _scores(x, out, excess, among=0):
     """
     m = len(out) - among
     place = _place(x, out, among)
-    scale = np.maximum(excess, 1e-12 * max(np.abs(out).max(), 1e-12))
+    size = np.abs(out).max()
+    if among:  # of the others: the second largest where x is the largest
+        second, largest = np.sort(np.abs(out))[-2:]
+        size = np.where(np.abs(x) == largest, second, largest)
+    scale = np.maximum(excess, 1e-12 * np.maximum(size, 1e-12))
     beyond = np.where(place.above_all, x - place.below, 0) / scale
     under = np.where(place.below_all, place.above - x, 0) / scale
     return -np.log1p(-_ranks(x, out, place, among) / m * np.exp(-under)) + beyond

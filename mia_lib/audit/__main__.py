@@ -46,7 +46,7 @@ def main(arguments=None):
         if not given["check"]:
             if given.get("output") is None:
                 parser.error("-o REPORT is needed, or --check")
-            output = _writable(Path(given["output"]))
+            output = _writable(Path(given["output"]), file)
         observations = load(file, given.get("assignment"))
         for name, what in describe(observations):
             print(f"{name:<16} {what}")
@@ -174,9 +174,13 @@ def _forms():
     return [form for form in FORMS if form not in tables.PARQUET or extras.has("pyarrow")]
 
 
-def _writable(output):
-    """The path without its ending, after it was seen that something can be written there."""
+def _writable(output, read):
+    """The path without its ending, after it was seen that something can be written there and that
+    nothing of it would replace the file that is read.
+    """
     base = output.with_suffix("") if output.suffix in FORMS else output
+    if any(base.with_name(base.name + form).resolve() == read.resolve() for form in _forms()):
+        checks.fail("output", str(output), f"a name by which {read}, the input, is not replaced")
     try:
         base.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=base.parent):

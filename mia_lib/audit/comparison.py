@@ -129,7 +129,7 @@ def _apart(first, second):
 
 def _areas(curves, paired, level):
     values = [curve.auc for curve in curves]
-    if not paired:
+    if not paired or not 0 < min(values) <= max(values) < 1:  # a perfect one has no variance
         return _apart(*(curve.auc_interval(level / 2) for curve in curves))
     parts = [_placements(curve) for curve in curves]
     differences = [second - first for first, second in zip(*parts)]

@@ -146,10 +146,14 @@ def metric_family(score, member, rows, prior, delta, rng):
     }
     score, member = score[rows], member[rows]
     sides, edges = (score[member], score[~member]), _edges(score)
-    return [
-        [name, *_three(bayes.generalized_advantage(one, *sides, prior, edges, delta, rng))]
-        for name, one in metric.items()
-    ]
+    found = []
+    for name, one in metric.items():
+        value, low, high = _three(
+            bayes.generalized_advantage(one, *sides, prior, edges, delta, rng)
+        )
+        # Whoever calls nobody a member has no precision: of few records none may be left to call.
+        found.append([name, None if np.isnan(value) else value, low, high])
+    return found
 
 
 def set_tests(o, view, rows, delta, rng, levels):
@@ -347,5 +351,8 @@ def exposed(scores, risks, o, prior, delta):
 
 def records(scores, risks, o):
     """Every record with its scores, by column; what `Report.records` makes a table of."""
-    table = {"record": np.arange(o.n), "label": o.labels, "member": o.member, **o.columns}
-    return table | scores | ({} if risks is None else {"Privacy risk score": risks})
+    table = {"record": np.arange(o.n), "label": o.labels, "member": o.member} | scores
+    table |= {} if risks is None else {"Privacy risk score": risks}
+    own = {f"columns.{name}" if name in table else name: v for name, v in o.columns.items()}
+    first = {name: table.pop(name) for name in ("record", "label", "member")}
+    return first | own | table

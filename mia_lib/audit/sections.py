@@ -228,22 +228,17 @@ def _family(c, together):
     )
     lines = sorted(lines, key=lambda f: f["chance"] - f["estimate"][1])[:SHOWN]
     rows = [
-        [verdict.name(f), _figure(f), verdict.rate(f["rate"]) if f["rate"] else f"{f['chance']:g}"]
+        [
+            verdict.name(f),
+            verdict.limits(f),
+            verdict.rate(f["rate"]) if f["rate"] else f"{f['chance']:g}",
+        ]
         for f in lines
     ]
     yield "table", ["figure", "value and limits", "guessing"], rows
 
 
-def _figure(f):
-    """Value and limits; a bound of epsilon is a lower limit alone."""
-    if f["what"] == family.EPSILON:
-        value, _, most = f["estimate"]
-        return f"at least {value:.3f} (if all guesses were right: {most:.3f})"
-    return _estimate(f["estimate"], "{:.2%}" if f["rate"] else "{:.3f}")
-
-
 def _advantage(c):
-
     yield (
         "text",
         f"2 Pr(correct) - 1 of the best adversary against each query, cut into at most "
@@ -440,4 +435,6 @@ def _assessment(c):
 
 def _estimate(three, form="{:.3f}"):
     value, low, high = three
+    if value is None:
+        return "not defined on these records"
     return f"{form.format(value)} [{form.format(low)}, {form.format(high)}]"

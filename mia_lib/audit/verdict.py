@@ -129,6 +129,23 @@ def name(figure):
     return f"{what} of {first}" + (f" (the same as {', '.join(same)})" if same else "")
 
 
+def limits(figure):
+    """Value and limits of a figure; a bound of epsilon is a lower limit alone.
+
+    Examples
+    --------
+    >>> limits({"what": "TPR", "rate": 0.01, "estimate": (0.2, 0.1, 0.3)})
+    '20.00% [10.00%, 30.00%]'
+    >>> limits({"what": "epsilon", "rate": None, "estimate": (0.7, 0.7, 3.0)})
+    'at least 0.700 (if all guesses were right: 3.000)'
+    """
+    value, low, high = figure["estimate"]
+    if figure["what"] == family.EPSILON:
+        return f"at least {value:.3f} (if all guesses were right: {high:.3f})"
+    form = ".2%" if figure["rate"] else ".3f"
+    return f"{value:{form}} [{low:{form}}, {high:{form}}]"
+
+
 def rate(value):
     """A rate in per cent, with as many digits as tell it from others.
 

@@ -225,6 +225,8 @@ def accuracy_interval(curve, scores, member, *, delta=0.05, rng=None):
     ...     rng=np.random.default_rng(0)).value
     1.0
     """
+    scores = np.asarray(scores)
+    member = checks.boolean_array("member", member, shape=scores.shape)
     called = np.atleast_2d(scores >= curve.thresholds[np.argmax(curve.tpr - curve.fpr)])
     member = np.atleast_2d(member)
     counts = np.stack(

@@ -40,7 +40,9 @@ def tpr_ratio(scores, baseline, member, fpr, *, delta=0.05, rng=None):
     -----
     Both sides of the bootstrap's interval for TPR / (TPR + TPR of the baseline) are stretched as in
     `metrics.Roc.tpr_at`: by what models add to the variance of the logarithm of the ratio, and by
-    the skewness of the fewer independent false positives. Taught in book/lira.ipynb.
+    the skewness of the fewer independent false positives; of one target, or where either finds
+    nobody, by nothing. Where resampling finds nobody for one of the two throughout, the end that it
+    leaves out comes from the limits of both rates at delta / 2. Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -79,9 +81,13 @@ def tpr_ratio(scores, baseline, member, fpr, *, delta=0.05, rng=None):
         stretch = _stretch(curves, [part(whole)[0] for part in parts], fpr, delta)
         low = max(0.0, value - stretch * max(0.0, value - found.low))
         high = min(1.0, value + stretch * max(0.0, found.high - value))
-    return intervals.Estimate(
-        *(part / (1 - part) if part < 1 else np.inf for part in (value, low, high))
-    )
+    value, low, high = (part / (1 - part) if part < 1 else np.inf for part in (value, low, high))
+    if np.isinf(low) or high == 0:
+        # one of the two finds nobody, which resampling cannot vary: the ends come from both rates
+        ours, theirs = (curve.tpr_at(fpr, delta / 2, rng=rng) for curve in curves)
+        low = min(low, ours.low / theirs.high)
+        high = max(high, ours.high / theirs.low if theirs.low else np.inf)
+    return intervals.Estimate(value, low, high)
 
 
 def _stretch(curves, rates, fpr, delta):

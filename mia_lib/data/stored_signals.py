@@ -4,6 +4,7 @@ Written by scripts/signals.py and read here: one file a block of 16 models, and 
 done one file a model, its part.
 """
 
+import itertools
 import json
 import re
 from dataclasses import dataclass
@@ -147,7 +148,7 @@ def signals(name, n_models=None, folder=None):
         known["approximate"],
         known["duplicate_of"].astype(np.int64),
         known["rows"].astype(np.int64),
-        np.concatenate([block["logits"] for block in blocks if "logits" in block]),
+        np.concatenate([block["logits"] for block in itertools.takewhile(_has_logits, blocks)]),
         provenance,
     )
 
@@ -207,6 +208,10 @@ def _block(file, n):
     if (member.sum(0) != BLOCK // 2).any():
         checks.fail("signals", f"{file} with other masks", "every image in half of the models")
     return block | {"member": member}
+
+
+def _has_logits(block):
+    return "logits" in block
 
 
 def _part(file, n):

@@ -165,7 +165,7 @@ def equality(differences, margin, delta=0.05):
     )
     p_value = max(better, worse)
     if p_value < delta:
-        return Equality(p_value, f"equal within {margin:.0%}")
+        return Equality(p_value, f"equal within {100 * margin:.3g}%")
     if better < delta:
-        return Equality(p_value, f"no better by more than {margin:.0%}")
+        return Equality(p_value, f"no better by more than {100 * margin:.3g}%")
     return Equality(p_value, "not decided or different")

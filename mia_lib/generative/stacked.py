@@ -71,7 +71,7 @@ class GanStack:
     @property
     def broken(self):
         """(S,) bool: a weight that is not finite."""
-        return ~np.isfinite(self.spread)
+        return np.isnan(self.spread)
 
     @property
     def collapsed(self):
@@ -255,4 +255,7 @@ def _spread(weights, of, x, masks, seed):
         drawn = (tanh(through(layers, noise)).double().numpy() + 1) / 2
     rows = x.reshape(len(x), -1)
     own = np.array([rows[row].var(axis=0).sum() for row in masks])
-    return np.where(finite, drawn.var(axis=1).sum(1) / np.where(own > 0, own, np.nan), np.nan)
+    varies = drawn.var(axis=1).sum(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.where((own == 0) & (varies == 0), 1.0, varies / own)
+    return np.where(finite, spread, np.nan)

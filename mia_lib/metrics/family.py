@@ -188,7 +188,7 @@ class Metric:
         Notes
         -----
         Holds for every metric whose denominator is positive. l* and t* determine each other: l* is
-        the value reached at t*. WA with equal weights for its errors has t* = 1/2 whatever l* is,
+        the value reached at t*. WA with w1 = w2 and w3 = w4 has t* = 1/2 whatever l* is,
         since WA = 2 A / (1 + A) increases with accuracy A; PPV has t* = l* = sup eta, which no
         adversary attains. Taught in book/generalized_metrics.ipynb.
 

@@ -62,6 +62,8 @@ def auc_interval(curve, delta, groups, n_groups):
         checks.fail("groups", "a single group", "at least two")
     if curve.auc in (0, 1):
         return one_target.certain_auc(curve.auc, _disjoint_pairs(curve, groups), delta)
+    if ranking.all_tied(curve):
+        return one_target.tied_auc(_disjoint_pairs(curve, groups), delta)
     n_models = ranking.n_models(curve)
     spread = pooled.spread(_moves_auc(curve, groups), groups, n_groups, n_models)
     parts = spread.examples * n_groups / (n_groups - 1), spread.models_high

@@ -34,7 +34,8 @@ def resolvable(curve, fpr, delta):
 
 def smallest_resolvable(curve, delta):
     """The rate a with (1 - a)^(non-members) = delta / 4."""
-    return float(-np.expm1(np.log(delta / 4) / curve.n_nonmembers))
+    rate = -np.expm1(np.log(delta / 4) / curve.n_nonmembers)
+    return float(min(1.0, rate * (1 + 1e-9)))  # rounding must not leave it just below
 
 
 def auc_interval(curve, delta):
@@ -44,6 +45,8 @@ def auc_interval(curve, delta):
     n1, n0, auc = curve.n_members, curve.n_nonmembers, curve.auc
     if auc in (0, 1):
         return certain_auc(auc, min(n1, n0), delta)
+    if ranking.all_tied(curve):
+        return tied_auc(min(n1, n0), delta)
     # One value has no variance to estimate: auc (1 - auc) is the largest that values in [0, 1] can
     # have.
     parts = [
@@ -59,6 +62,20 @@ def certain_auc(auc, n_pairs, delta):
     """
     limit = float(intervals.clopper_pearson_lower(n_pairs, n_pairs, delta / 2))
     return Estimate(1.0, limit, 1.0) if auc == 1 else Estimate(0.0, 0.0, 1 - limit)
+
+
+def tied_auc(n_pairs, delta):
+    """The interval where all scores are equal, from how many pairs have nothing in common: with
+    probability 1 - delta a new pair is not tied with at most the upper limit for none of them, and
+    the AUC lies within half of that of 1/2.
+
+    Examples
+    --------
+    >>> print(tied_auc(58, 0.05))
+    0.500 [0.475, 0.525]
+    """
+    apart = float(intervals.clopper_pearson_upper(0, n_pairs, delta))
+    return Estimate(0.5, 0.5 - apart / 2, 0.5 + apart / 2)
 
 
 def logit_interval(auc, parts, freedoms, delta):

@@ -48,7 +48,9 @@ class Spread(NamedTuple):
     @property
     def stretch(self):
         """By how much an interval that draws examples alone has to be longer, at least 1."""
-        return float(np.sqrt(1 + self.models_high / self.examples)) if self.models_high else 1.0
+        if not (self.models_high and self.examples):
+            return 1.0
+        return float(np.sqrt(1 + self.models_high / self.examples))
 
 
 def independent(group):

@@ -26,6 +26,17 @@ def n_models(curve):
     return curve.shape[0] if len(curve.shape) == 2 else 1
 
 
+def each_alone(curve, groups, n_groups):
+    """Whether entries have nothing in common: a group for each, of a single target."""
+    return n_groups == groups.size and n_models(curve) == 1
+
+
+def all_tied(curve):
+    """Whether all scores are one number."""
+    ends = curve.member_scores[[0, -1]], curve.nonmember_scores[[0, -1]]
+    return np.unique(np.concatenate(ends)).size == 1
+
+
 def members_above(curve, ties=False):
     """For each non-member in descending order: how many members score higher (with ties: at least
     as high).

@@ -48,7 +48,8 @@ def n_nonmembers_needed(fpr, delta=0.05, purpose="certify"):
     delta = checks.delta(delta)
     purpose = checks.choice("purpose", purpose, ("certify", "interval"))
     level = delta if purpose == "certify" else delta / 4
-    return max(1, int(np.ceil(np.log(level) / np.log1p(-fpr))))
+    n = np.log(level) / np.log1p(-fpr)
+    return max(1, int(np.ceil(n * (1 - 1e-12))))  # a whole number may be rounded upwards
 
 
 def n_members_needed(tpr, fpr, delta=0.05):

@@ -79,12 +79,16 @@ class Approximate(Guarantee):
         return np.where(delta < self.delta_0, np.inf, found)
 
     def _tpr(self, fpr):
+        if np.isinf(self.epsilon_0):
+            return np.ones_like(fpr)
         e, rest = np.exp(-self.epsilon_0), 1 - self.delta_0
         with np.errstate(divide="ignore", invalid="ignore"):
             few = np.where(fpr > 0, fpr / e, 0.0) + self.delta_0
         return np.minimum(few, 1 - e * np.maximum(rest - fpr, 0.0))
 
     def _fpr(self, tpr):
+        if np.isinf(self.epsilon_0):
+            return np.zeros_like(tpr)
         e, rest = np.exp(-self.epsilon_0), 1 - self.delta_0
         with np.errstate(divide="ignore", invalid="ignore"):
             many = rest - np.where(tpr < 1, (1 - tpr) / e, 0.0)

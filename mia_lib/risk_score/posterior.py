@@ -175,6 +175,9 @@ def shrunken_risk_score(
     target, target_labels, shadow, shadow_labels, shadow_member = given
     prior, bins = checks.prior(prior), checks.integer("bins", bins, 1)
     edges = np.unique(np.quantile(shadow, np.arange(1, bins) / bins))
+    # Where many signals tie a bin can be without records; it goes with the one above it.
+    filled = np.bincount(np.searchsorted(edges, shadow, side="right"), minlength=len(edges) + 1)
+    edges = edges[filled[:-1] > 0]
     width = len(edges) + 1
     asked, known = (np.searchsorted(edges, signal, side="right") for signal in (target, shadow))
     labels, row = np.unique(shadow_labels, return_inverse=True)

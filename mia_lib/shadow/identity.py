@@ -80,7 +80,7 @@ def describe(value, depth=0):
         return identity | {f.name: inner(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if hasattr(value, "__dict__"):
         return identity | {name: inner(item) for name, item in sorted(vars(value).items())}
-    return identity | {"repr": re.sub(r" at 0x[0-9a-f]+", "", repr(value))}
+    return identity | {"repr": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))}
 
 
 def _source_hash(thing):

@@ -168,7 +168,7 @@ def train(
     manifest = {
         "format": 1,
         "fit": identity.describe(fit),
-        "queries": [getattr(query, "name", None) or identity.describe(query) for query in queries],
+        "queries": [_named(query) for query in queries],
         "seed": seed,
         "chunk": size,
         "threads": threads,
@@ -211,6 +211,11 @@ def _checked_inputs(x):
     elif x.dtype.kind not in "iub":
         checks.fail("x", f"an array of dtype {x.dtype}", "a numeric array")
     return x
+
+
+def _named(query):
+    """What the manifest says of a query: another callable may have a name that others have too."""
+    return query.name if isinstance(query, Augmentation) else identity.describe(query)
 
 
 def _default_chunk(n_models, n_queries, y):

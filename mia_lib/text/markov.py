@@ -62,7 +62,7 @@ class MarkovSource:
         tokens = np.empty((n, length), np.int64)
         tokens[:, 0] = rng.choice(len(self.start), n, p=self.start)
         cumulative = np.cumsum(self.transition, 1)
-        cumulative[:, -1] = 1.0  # the last possible token takes what rounding leaves
+        cumulative /= cumulative[:, -1:]  # the last possible token takes what rounding leaves
         for t in range(1, length):
             tokens[:, t] = (rng.random(n)[:, None] >= cumulative[tokens[:, t - 1]]).sum(1)
         return tokens

@@ -79,9 +79,14 @@ def batch_size(recipe, n_members):
     return int(min(recipe.batch_size, n_members))
 
 
+def _steps(epochs, recipe, n_members):
+    passes = epochs * n_members / batch_size(recipe, n_members)
+    return max(1, int(np.ceil(round(passes, 9))))  # a whole number may be rounded upwards
+
+
 def step_count(recipe, n_members):
     """T = ceil(epochs x members / B), at least 1."""
-    return max(1, int(np.ceil(recipe.epochs * n_members / batch_size(recipe, n_members))))
+    return _steps(recipe.epochs, recipe, n_members)
 
 
 def steps_made(recipe, n_members):
@@ -89,7 +94,7 @@ def steps_made(recipe, n_members):
     total = step_count(recipe, n_members)
     if recipe.stop is None:
         return total
-    return min(total, max(1, int(np.ceil(recipe.stop * n_members / batch_size(recipe, n_members)))))
+    return min(total, _steps(recipe.stop, recipe, n_members))
 
 
 def block_steps(batch):

@@ -51,8 +51,11 @@ class L1Penalty:
         checks.number("weight", self.weight, 0)
         plain = self.recipe.stackable and self.recipe.optimizer == "sgd"
         plain &= self.recipe.schedule == "cosine" and not self.recipe.warmup
+        plain &= self.recipe.stop is None and not self.recipe.nesterov
+        plain &= self.recipe.init == "fan-in"
         if not plain or self.recipe.weight_decay or self.recipe.label_smoothing:
-            expected = "an MLP, SGD, a cosine schedule, no augmentation, decay or smoothing"
+            expected = "an MLP, SGD without Nesterov, a cosine schedule, the start fan-in, no stop,"
+            expected += " augmentation, decay or smoothing"
             checks.fail("recipe", repr(self.recipe), expected)
 
     def __call__(self, x, y, members, rng=None):

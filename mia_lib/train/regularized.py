@@ -264,11 +264,10 @@ def epoch_logits(fit, x, y, members, rngs, epochs):
             "fit", type(fit).__name__, "a train.Classifier or a train.AdversarialRegularization"
         )
     epochs = checks.real_array("epochs", epochs, 1)
-    if epochs[0] <= 0 or (np.diff(epochs) <= 0).any() or epochs[-1] > recipe.epochs:
+    last = recipe.epochs if recipe.stop is None else min(recipe.epochs, recipe.stop)
+    if epochs[0] <= 0 or (np.diff(epochs) <= 0).any() or epochs[-1] > last:
         checks.fail(
-            "epochs",
-            str(epochs.tolist()),
-            f"increasing numbers above 0 and at most {recipe.epochs:g}",
+            "epochs", str(epochs.tolist()), f"increasing numbers above 0 and at most {last:g}"
         )
     data, labels, ids, n_classes = recipe.prepared(x, y, members, rngs)
     objective = fit._objectives(data, labels, ids, n_classes) if regularized else None

@@ -166,6 +166,8 @@ def within_class_variance(gram, labels, n_x, *, label_kernel=None):
 
 
 def _test(gram, parts, across, n_permutations, rng):
+    unit = float(np.abs(gram).max()) or 1.0  # see `permutation_test`
+    gram = gram / unit
     triangle, constant = _triangle(gram, parts, across)
     scale = float(np.abs(gram).max() * np.abs(across).max())
     observed = _statistics(triangle, parts.first[None].astype(np.float64), constant)[0]
@@ -179,7 +181,7 @@ def _test(gram, parts, across, n_permutations, rng):
         near = np.abs(rough - observed) <= NEAR * scale
         exact = _statistics(triangle, z[near].astype(np.float64), constant)
         at_least += ((rough > observed) & ~near).sum() + (exact >= observed - TIE * scale).sum()
-    return TestResult(float(observed), float((1 + at_least) / (n_permutations + 1)))
+    return TestResult(float(observed * unit), float((1 + at_least) / (n_permutations + 1)))
 
 
 def _statistics(triangle, z, constant):

@@ -81,13 +81,15 @@ def permutation_test(gram, n_x, n_permutations=499, rng=None):
     if np.abs(gram - gram.T).max() > 1e-9 * scale:
         checks.fail("gram", "an array that is not symmetric", "kernel values of the pooled records")
     rng = checks.generator(rng)
+    unit = scale or 1.0  # single precision would lose a kernel of small or very large values
+    gram, scale = gram / unit, scale / unit
     observed = permuted_statistics(gram, n_x, np.arange(n)[None])[0]
     at_least, rows = 0, max(1, AT_ONCE // n)
     for start in range(0, n_permutations, rows):
         count = min(rows, n_permutations - start)
         orders = rng.permuted(np.broadcast_to(np.arange(n), (count, n)), axis=1)
         at_least += count_at_least(gram, n_x, orders, observed, scale)
-    return TestResult(float(observed), (1 + at_least) / (n_permutations + 1))
+    return TestResult(float(observed * unit), (1 + at_least) / (n_permutations + 1))
 
 
 def count_at_least(gram, n_x, orders, observed, scale):

@@ -123,6 +123,7 @@ def median_kernel(rep):
     array([[1.  , 0.61],
            [0.61, 1.  ]])
     """
+    rep = np.asarray(rep)
 
     def kernel(numbers):
         some = kernels.flat("rep", rep[numbers])

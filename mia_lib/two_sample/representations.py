@@ -111,7 +111,9 @@ def layer_outputs(network, x, layers, *, batch=1024):
 
     def keep(name):
         return there[name].register_forward_hook(
-            lambda module, given, out: seen.update({name: out})
+            lambda module, given, out: seen.update(
+                {name: out.clone()}
+            )  # the next layer may work in place
         )
 
     handles = [keep(name) for name in layers]

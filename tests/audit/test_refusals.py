@@ -35,7 +35,7 @@ class Several:
 
 
 REFUSED = [
-    (lambda f: command._writable(Path("/proc/nobody/report")), "output: given"),
+    (lambda f: command._writable(Path("/proc/nobody/report"), f / "a.csv"), "output: given"),
     (lambda f: command.settings(f / "none.yaml"), "file: given .* which cannot be read"),
     (lambda f: command.settings(written(f, "a.yaml", "- 1")), "a.yaml: given a list"),
     (lambda f: command.settings(written(f, "a.yaml", "seed: 1")), "file: given nothing in"),

@@ -1,0 +1,84 @@
+"""Ties, groups of single entries and blind scores under balanced masks: intervals that hold."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+from mia_lib import compare, metrics
+from mia_lib.metrics import resolution
+
+
+def test_models_count_where_every_entry_is_a_group_of_its_own():
+    """Scores (S, n) name the model of an entry by their row, whatever the groups are."""
+    misses, truth = 0, 15 / 16 * special.ndtr(1 / 2) + special.ndtr(1 / np.sqrt(2)) / 16
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        member = rng.random((16, 100)) < 0.5
+        scores = rng.normal(size=(16, 100)) + rng.normal(size=(16, 1)) + member
+        groups = np.arange(1600).reshape(16, 100)
+        found = metrics.roc(scores, member).auc_interval(groups=groups)
+        misses += not found.low <= truth <= found.high
+    assert misses < 15  # a third of them, where the models are forgotten
+
+
+@pytest.mark.parametrize("n", [6, 30])
+def test_scores_that_are_all_equal_leave_the_auc_open(n):
+    """Of n pairs, none of them in order or out of it: that says so much of a new pair only."""
+    found = metrics.roc(np.ones(2 * n), np.arange(2 * n) < n).auc_interval(0.05)
+    apart = 1 - 0.05 ** (1 / n)
+    assert found.value == 0.5
+    assert np.allclose([found.low, found.high], [0.5 - apart / 2, 0.5 + apart / 2])
+
+
+def test_gap_attack_of_a_nearly_perfect_model_is_covered():
+    """Most samples of 30 have no wrong answer at all, and the truth is not 1/2."""
+    rng, held, runs = np.random.default_rng(0), 0, 300
+    member = np.arange(60) < 30
+    for _ in range(runs):
+        right = np.where(member, 1.0, rng.random(60) < 0.97)
+        found = metrics.roc(right, member).auc_interval()
+        held += found.low <= 0.515 <= found.high
+    assert held / runs > 0.9
+
+
+def test_a_blind_score_under_complementary_halves_has_an_interval():
+    """What every example adds cancels exactly, and with it the variance over examples."""
+    rng, n = np.random.default_rng(0), 400
+    half = [rng.permutation(n) < n // 2 for _ in range(2)]
+    member = np.array([m for h in half for m in (h, ~h)])
+    blind = np.tile(np.arange(n) * 1.0, (4, 1))
+    compare.table({"blind": blind}, member, [0.25], rng=np.random.default_rng(1))
+    found = metrics.roc(blind, member).tpr_at(0.25, rng=np.random.default_rng(1))
+    assert found.low <= 0.25 <= found.high + 1e-12
+
+
+def test_the_smallest_resolvable_rate_is_resolvable():
+    for n in (300, 1000, 4321):
+        curve = metrics.roc(np.arange(2.0 * n), np.arange(2 * n) >= n)
+        assert curve.resolvable(curve.smallest_resolvable())
+
+
+def test_numbers_that_are_whole_are_not_rounded_upwards():
+    assert resolution.n_nonmembers_needed(0.25, 0.75**3) == 3
+    assert resolution.n_nonmembers_needed(0.01, 0.99) == 1
+
+
+def test_membership_as_zeros_and_ones_is_membership():
+    s = np.arange(40.0) + (np.arange(40) % 7) * 5
+    m = np.arange(40) > 15
+    both = [
+        compare.accuracy_interval(metrics.roc(s, m), s, kind, rng=np.random.default_rng(0))
+        for kind in (m, m.astype(int))
+    ]
+    assert both[0] == both[1]
+
+
+def test_a_ratio_over_nobody_ends_where_both_rates_do():
+    """Sixty members at 1 %: the baseline may find none of them without finding none at all."""
+    attack = np.r_[np.arange(60.0) + 2000, np.arange(1500.0)]
+    nobody = np.r_[-np.arange(60.0), np.arange(1500.0)]
+    member = np.arange(1560) < 60
+    found = compare.tpr_ratio(attack, nobody, member, 0.01, rng=np.random.default_rng(0))
+    assert np.isinf(found.value) and np.isinf(found.high) and 1 < found.low < 60
+    back = compare.tpr_ratio(nobody, attack, member, 0.01, rng=np.random.default_rng(0))
+    assert back.value == 0 == back.low and np.isclose(back.high, 1 / found.low)
