@@ -139,8 +139,7 @@ def evaluate(claims, records=None):
     The interval of a difference is [low - high, high - low] and that of a ratio of two that are not
     below 0 [low / high, high / low]. For normal errors it covers at least as often as its parts,
     however the two rows depend on each other, because the standard deviation of a difference is at
-    most the sum of both. Taught in
-    book/replication.ipynb.
+    most the sum of both. Taught in book/replication.ipynb.
 
     Examples
     --------

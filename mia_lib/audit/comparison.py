@@ -37,10 +37,11 @@ def compare(before, after, delta=0.05, *, seed=0):
     -----
     Paired where labels, membership and features agree by hash: then the change of the AUC has the
     interval of DeLong, DeLong and Clarke-Pearson 1988 for two curves of the same records, which is
-    shorter because a record that is easy for one model is easy for the other. All other changes
-    reach from the lower limit of the one figure minus the upper limit of the other to the reverse:
-    longer, but right however the two depend on each other.
-    Taught in book/audit.ipynb.
+    shorter because a record that is easy for one model is easy for the other. Near 1 it misses more
+    often than it should: about one time in ten for AUCs of 0.998 and 0.9998 with 100 of each
+    group. All other changes, and that of the AUC where one of the two is 0 or 1, reach from the
+    lower limit of the one figure minus the upper limit of the other to the reverse: longer, but
+    right however the two depend on each other. Taught in book/audit.ipynb.
 
     Examples
     --------

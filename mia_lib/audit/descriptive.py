@@ -351,8 +351,8 @@ def exposed(scores, risks, o, prior, delta):
 
 def records(scores, risks, o):
     """Every record with its scores, by column; what `Report.records` makes a table of."""
-    table = {"record": np.arange(o.n), "label": o.labels, "member": o.member} | scores
-    table |= {} if risks is None else {"Privacy risk score": risks}
-    own = {f"columns.{name}" if name in table else name: v for name, v in o.columns.items()}
-    first = {name: table.pop(name) for name in ("record", "label", "member")}
-    return first | own | table
+    own = {"record": np.arange(o.n), "label": o.labels, "member": o.member}
+    found = scores | ({} if risks is None else {"Privacy risk score": risks})
+    taken = own | found
+    given = {f"columns.{name}" if name in taken else name: v for name, v in o.columns.items()}
+    return own | given | found

@@ -62,7 +62,7 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
     `online` is about 0.45, so pool the scores before they are judged, rather than averaging over
     examples. An attack that another model teaches ("shadow") has that model's masks: with exact
     halves it holds a record a little less often if the target does, so that few models show less
-    than there is (of nothing an AUC of .43 to .49 for 4 models, .49 for 16). Taught in
+    than there is (of nothing an AUC of .43 to .49 for 4 models, .49 to .50 for 16). Taught in
     book/lira.ipynb.
 
     Examples

@@ -111,9 +111,8 @@ def layer_outputs(network, x, layers, *, batch=1024):
 
     def keep(name):
         return there[name].register_forward_hook(
-            lambda module, given, out: seen.update(
-                {name: out.clone()}
-            )  # the next layer may work in place
+            # a copy, since the next layer may work in place
+            lambda module, given, out: seen.update({name: out.clone()})
         )
 
     handles = [keep(name) for name in layers]

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from mia_lib import attacks, lira, metrics, shadow
 
@@ -11,12 +12,12 @@ def coarse(seed=3, n_models=16, n=3000):
     """Half masks, and answers of two levels that know nothing of them."""
     rng = np.random.default_rng(seed)
     member = shadow.half_masks(n_models, n, rng)
-    return rng, member, np.where(rng.random((n_models, n)) < 0.02, 0.9, 0.95)
+    return member, np.where(rng.random((n_models, n)) < 0.02, 0.9, 0.95)
 
 
 @pytest.mark.parametrize("name", ["Difficulty calibration", "BASE, offline", "RMIA, offline"])
 def test_ties_are_ties_on_either_side(name):
-    _, member, p = coarse()
+    member, p = coarse()
     scores = lira.leave_one_out(np.log(p), member, attacks.named(name))
     assert abs(metrics.roc(scores.ravel(), member.ravel()).auc - 0.5) < 0.02
 
@@ -66,3 +67,30 @@ def test_a_record_is_its_own_neighbour_whatever_rounding_says():
     features = np.random.default_rng(0).normal(size=(3200, 40))
     assert (attacks.neighbours(features, 0.0) == 0).all()
     assert pd.Series(attacks.neighbours(features[:50], 2.0)).eq(49).all()
+
+
+def test_more_models_than_ties_are_counted_out_for():
+    """Three right answers of 66, all of members: the docstring says three times too small."""
+    x, member = np.zeros((66, 1)), np.zeros((66, 1), bool)
+    x[:3], member[:33] = 1, True
+    found = lira.exposed_records(x, member).p_value[0]
+    assert 2.5 < stats.hypergeom.sf(2, 66, 3, 33) / found < 3.5
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("n_models, low", [(4, 0.41), (16, 0.475)])
+def test_an_attack_that_another_model_teaches_shows_less_than_there_is(n_models, low):
+    """Of nothing an AUC below one half, as `leave_one_out` says: the teacher's half is not free."""
+    found, y = [], np.arange(2000) % 100
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        member = shadow.half_masks(n_models, 2000, rng)
+        signals = rng.normal(size=2000) + 0.05 * rng.normal(size=(n_models, 2000))
+        for name, s in (
+            ("Modified entropy, class thresholds", signals),
+            ("Privacy risk score", np.exp(signals)),
+        ):
+            scores = lira.leave_one_out(s, member, attacks.named(name), labels=y)
+            found.append(metrics.roc(scores.ravel(), member.ravel()).auc)
+    thresholds, score = np.mean(found[::2]), np.mean(found[1::2])
+    assert low < score < thresholds < 0.502

@@ -170,6 +170,26 @@ def test_parts_of_a_block_that_is_not_done_are_read(unfinished):
     assert again.logits.shape == (19, 6, K)
 
 
+def test_logits_are_those_of_the_first_models(made):
+    """A block beyond the limit has none, and the parts of the next have them again."""
+    _, folder = made
+    run(folder, "--blocks", "3")
+    script.block_file(folder, "cifar10", 2).unlink()
+    for model in range(3, 16):
+        script.part_file(folder, "cifar10", 2, model).unlink()
+    found = read("cifar10", folder=folder)
+    assert len(found.phi) == 35 and found.logits.shape == (16, 6, K)
+
+
+def test_a_part_of_another_model_is_not_merged(unfinished):
+    """Once it is in the block nothing can tell any more."""
+    folder, _ = unfinished
+    first, second = (script.part_file(folder, "cifar10", 0, model) for model in (0, 1))
+    first.write_bytes(second.read_bytes())
+    with pytest.raises(ValueError, match=r"00-00.npz with other masks"):
+        script.merge(folder, "cifar10", 0)
+
+
 def test_the_logits_of_a_part_are_those_of_the_kept_rows(unfinished):
     folder, _ = unfinished
     found = read("cifar10", folder=folder)

@@ -82,3 +82,27 @@ def test_a_ratio_over_nobody_ends_where_both_rates_do():
     assert np.isinf(found.value) and np.isinf(found.high) and 1 < found.low < 60
     back = compare.tpr_ratio(nobody, attack, member, 0.01, rng=np.random.default_rng(0))
     assert back.value == 0 == back.low and np.isclose(back.high, 1 / found.low)
+
+
+@pytest.mark.simulation
+def test_coverage_of_scores_of_two_levels():
+    """What the docstring of `auc_interval` says of them: 88 %, which is less than 95."""
+    rng, member, held = np.random.default_rng(0), np.arange(200) < 100, 0
+    for _ in range(1000):
+        right = np.where(member, 1.0, rng.random(200) < 0.95)
+        found = metrics.roc(right, member).auc_interval()
+        held += found.low <= 0.525 <= found.high
+    assert 0.85 < held / 1000 < 0.91
+
+
+@pytest.mark.simulation
+def test_a_ratio_over_few_members_covers():
+    """Sixty members of whom the baseline finds two on average, and often nobody."""
+    member, misses = np.arange(1560) < 60, 0
+    truth = special.ndtr(1.2 - 2.3263479) / special.ndtr(0.3 - 2.3263479)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        scores, baseline = (rng.normal(size=1560) + d * member for d in (1.2, 0.3))
+        found = compare.tpr_ratio(scores, baseline, member, 0.01, rng=rng)
+        misses += not found.low <= truth <= found.high
+    assert misses <= 4  # of 60; an eighth where nobody is taken for none at all

@@ -540,9 +540,32 @@ def test_describe_is_stable_and_sees_what_matters():
     assert "0x" not in json.dumps(
         identity.describe([Centroids(), object(), train_naive_bayes, np.negative, {3, 1}])
     )
+    made = identity.describe(np.random.default_rng(0))
+    assert made == identity.describe(np.random.default_rng(0))
     looped = Centroids()
     looped.me = looped
     json.dumps(identity.describe(looped))
+
+
+class Shifted:
+    """A query whose name says nothing of how far it shifts."""
+
+    name = "shifted"
+
+    def __init__(self, by):
+        self.by = by
+
+    def __call__(self, x):
+        return x + np.float32(self.by)
+
+
+def test_answers_to_other_queries_of_one_name_are_not_taken_for_these(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20, 2)).astype(np.float32), np.arange(20) % 2
+    masks = shadow.half_masks(2, 20, rng)
+    shadow.train(RECIPE, x, y, masks, tmp_path / "s", queries=[Shifted(0)])
+    with pytest.raises(ValueError, match="queries"):
+        shadow.train(RECIPE, x, y, masks, tmp_path / "s", queries=[Shifted(5)])
 
 
 def test_two_writers_are_an_error_and_a_killed_one_leaves_no_lock(tmp_path):

@@ -76,6 +76,16 @@ def test_source_that_must_end_on_its_last_token():
     assert (source.sample(50, 4, np.random.default_rng(0)) == 2).all()
 
 
+def test_what_rounding_leaves_goes_to_no_impossible_token():
+    class Late(np.random.Generator):
+        def random(self, n):
+            return np.full(n, 1 - 2e-10)
+
+    row = [0.5, 0.5 - 5e-10, 0, 0]  # as near to 1 as a row has to be
+    source = text.MarkovSource(np.array([1.0, 0, 0, 0]), np.array([row] * 4))
+    assert (source.sample(5, 3, Late(np.random.PCG64(0)))[:, 1:] == 1).all()
+
+
 def test_made_up_words_are_distinct():
     words = text.made_up_words(8000)
     assert len(words) == len(set(words)) == 8000 and words[:2] == text.SPECIAL

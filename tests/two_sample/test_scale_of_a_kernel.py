@@ -22,6 +22,18 @@ def test_units_of_a_kernel(unit):
     assert np.isclose(one.statistic * unit, other.statistic, rtol=1e-9)
 
 
+@pytest.mark.parametrize("unit", [1e-46, 1e42])
+def test_units_of_a_kernel_within_classes(unit):
+    rng, y = np.random.default_rng(0), np.tile([0, 1], 20)
+    z = rng.normal(size=(40, 3))
+    gram = two_sample.gaussian_kernel(z, z, 1.0)
+    one, other = (
+        two_sample.within_class_test(k, y, 20, n_permutations=499, rng=np.random.default_rng(1))
+        for k in (gram, unit * gram)
+    )
+    assert one.p_value == other.p_value > 0.01
+
+
 def test_layers_that_work_in_place_do_not_change_the_layer_before():
     torch.manual_seed(0)
     parts = torch.nn.Linear(4, 3), torch.nn.ReLU(inplace=True), torch.nn.Linear(3, 2)
