@@ -224,8 +224,9 @@ def _decide(name, asked, asked_labels, known, known_labels, member):
         return asked["correctness"] > 0
     what, _, kind = name.rpartition(", ")
     score = known[what]
+    allowed = asked[what] > NEVER  # a threshold that lets all records in lets in what is right
     if kind == "one threshold":
-        return asked[what] >= best_threshold(score, member)
+        return allowed & (asked[what] >= best_threshold(score, member))
     if kind == "shrunk thresholds":
         found, default = shrunk_thresholds(score, known_labels, member)
     else:
@@ -236,7 +237,7 @@ def _decide(name, asked, asked_labels, known, known_labels, member):
         found, default = class_thresholds(score, known_labels, member), np.nan
     table = np.full(max(asked_labels.max(), known_labels.max()) + 1, default)
     table[list(found)] = list(found.values())
-    return asked[what] >= table[asked_labels]
+    return allowed & (asked[what] >= table[asked_labels])
 
 
 def _balanced_folds(labels, member, folds, rng):

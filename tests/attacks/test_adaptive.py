@@ -83,6 +83,24 @@ def test_what_confidence_hides_the_combination_finds():
     assert max(entropy) < best - 0.02
 
 
+def test_right_and_surer_never_names_what_is_answered_wrong():
+    """Of a class that is always answered wrong, the best threshold lets all records in."""
+    rng, n = np.random.default_rng(8), 6_000
+    member, labels = np.arange(n) % 2 == 0, rng.integers(0, 3, n)
+    sides = []
+    for _ in range(2):
+        right = (labels < 2) & (rng.random(n) < np.where(member, 0.9, 0.6))
+        sure = rng.normal(np.where(member, 3.0, 1.5) - labels, 0.4)
+        size = np.abs(np.where(right, sure, rng.normal(3.0, 0.4, n)))
+        logits = np.zeros((n, 3))
+        logits[np.arange(n), np.where(right, labels, (labels + 1) % 3)] = size
+        sides.append(logits)
+    found = attacks.adaptive_attack(sides[0], labels, sides[1], labels, member, rng=rng)
+    assert found.chosen.startswith("right and") and found.chosen.endswith("class thresholds")
+    assert not found.said[sides[0].argmax(1) != labels].any()
+    assert found.said[labels < 2].any()
+
+
 def test_each_figure_is_of_records_that_the_threshold_did_not_see():
     """Scores that name nobody: class thresholds fitted on few records seem to know them."""
     rng, tried, on_what_was_seen = np.random.default_rng(3), [], []
