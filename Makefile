@@ -40,6 +40,7 @@ test: setup  ## check everything that must hold
 	@echo "==> 1/5 style"
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
+	@$(PYTHON) scripts/check_notebooks.py
 	@echo "==> 2/5 unit and property tests, doctests, the tool chain"
 	@$(PYTEST) -n 2 --ignore-glob='tests/book/test_browser*.py' --ignore=tests/book/test_notebooks.py tests mia_lib
 	@echo "==> 3/5 every chapter and notebook executed and compared with what is stored"

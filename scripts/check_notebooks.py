@@ -21,6 +21,7 @@ PICTURES = ("image/png", "image/jpeg", "image/svg+xml")
 MACHINE_PATH = re.compile(
     r"(?<![\w.:/])(?:/home/|/Users/|/root/|/tmp/|/private/var/|[A-Z]:\\+Users\\)[\w.\-]+"
 )
+LONGEST_CELL = 30  # lines, those of parameters aside
 NO_ALT = re.compile(r"!\[\s*\]\(|<img(?![^>]*\balt=\"[^\"]+\")[^>]*>")
 
 
@@ -40,6 +41,9 @@ def _code_problems(cell):
     mystnb = cell["metadata"].get("mystnb", {})
     if "injected-parameters" in tags:
         yield "an injected parameter cell is stored"
+    lines = len(_text(cell["source"]).strip().splitlines())
+    if lines > LONGEST_CELL and "parameters" not in tags:
+        yield f"the cell has {lines} lines, expected at most {LONGEST_CELL}"
     for output in cell["outputs"]:
         if output["output_type"] == "error" and "raises-exception" not in tags:
             yield f"an error is stored: {output.get('ename')}: {output.get('evalue')}"

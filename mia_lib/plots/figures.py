@@ -64,6 +64,9 @@ def draw_vectors():
         inline = InlineBackend.instance(parent=shell)
         inline.print_figure_kwargs = {"bbox_inches": "tight", "metadata": {"Date": None}}
         inline.figure_formats = {"svg"}
+        # pyplot would draw each figure once more, as pixels that nobody sees
+        plt.switch_backend(plt.get_backend())
+        plt.uninstall_repl_displayhook()
 
 
 def roc(curves, ax=None, log=True, *, band=None, delta=0.05, rng=None):

@@ -53,6 +53,7 @@ def test_a_clean_notebook_has_no_problem(tmp_path):
 
 
 FAULTS = {
+    "has 31 lines": lambda n, c: c.update(source="a = 1\n" * 31),
     "injected": lambda n, c: c["metadata"].update(tags=["injected-parameters"]),
     "error is stored": lambda n, c: c["outputs"].append(
         {"output_type": "error", "ename": "E", "evalue": "v"}
@@ -86,7 +87,11 @@ def test_what_is_allowed(tmp_path):
             {"output_type": "error", "ename": "ValueError", "evalue": "prior", "traceback": []}
         )
 
-    assert found(tmp_path, expected_error) == []
+    def long_parameters(notebook, cell):
+        cell["metadata"]["tags"] = ["parameters"]
+        cell["source"] = "a = 1\n" * 31
+
+    assert found(tmp_path, expected_error) == found(tmp_path, long_parameters) == []
 
 
 def test_what_is_no_notebook_is_one_problem(tmp_path):

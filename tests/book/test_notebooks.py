@@ -24,7 +24,6 @@ spec = importlib.util.spec_from_file_location("book_script", ROOT / "scripts" / 
 book = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(book)
 
-LONGEST_CELL = 30  # lines, those of parameters aside
 SORTS = re.compile(r"argsort\((?!.*stable)|argpartition\(")  # of other things than a draw
 # These sort what has no ties that an output could show: real numbers, means of classes, ranks.
 WITHOUT_TIES = {
@@ -48,17 +47,6 @@ def test_there_are_notebooks():
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_stored_notebook_is_clean(path):
     assert check_notebooks.problems(path) == []
-
-
-@pytest.mark.parametrize("path", STORED, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_cells_are_short(path):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    lines = [
-        len("".join(cell["source"]).strip().splitlines())
-        for cell in cells
-        if cell["cell_type"] == "code" and "parameters" not in cell["metadata"].get("tags", [])
-    ]
-    assert max(lines, default=0) <= LONGEST_CELL
 
 
 def unstable(source):
