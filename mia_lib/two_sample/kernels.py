@@ -1,9 +1,12 @@
 """Gaussian kernels on raw records, on representations, and their product."""
 
 import numpy as np
+from scipy import spatial
 
 from mia_lib import checks
 
+CHUNK = 2**22  # numbers at once, 32 MB
+MANY = 0.05  # of all pairs: from here on loops over all are faster than picking
 
 def gaussian_kernel(x, y, bandwidth):
     """k(x_i, y_j) = exp(-d^2 / (2 h^2)).
@@ -133,16 +136,19 @@ def median_square(name, squares):
 
 
 def squared_distances(x, y):
-    """Squared Euclidean distances of rows, (n_x, n_y); exactly 0 between a row and itself."""
+    """Squared Euclidean distances of rows, (n_x, n_y); exactly 0 between equal rows."""
     center = x.mean(axis=0)  # differences of large squares lose digits
-    same = x is y or np.array_equal(x, y)
-    x, y = x - center, y - center
-    squares = (x**2).sum(1)[:, None] + (y**2).sum(1) - 2 * x @ y.T
-    np.maximum(squares, 0, out=squares)
-    # What is left of equal rows is rounding.
-    squares[squares < 1e-13 * max(float(squares.max()), 1e-300)] = 0
-    if same:
-        np.fill_diagonal(squares, 0)
+    near_x, near_y = x - center, y - center
+    norms = (near_x**2).sum(1), (near_y**2).sum(1)
+    squares = norms[0][:, None] + norms[1] - 2 * near_x @ near_y.T
+    # Rounding is some 1e-15 of the largest norm. Where that is no small share of a distance, the
+    # distance is summed from differences: most losses lie millions of times closer than a few.
+    doubtful = np.flatnonzero(squares <= 1e-8 * max(norm.max() for norm in norms))
+    if doubtful.size > MANY * squares.size:
+        return spatial.distance.cdist(x, y, "sqeuclidean")
+    for some in np.array_split(doubtful, 1 + doubtful.size * x.shape[1] // CHUNK):
+        i, j = np.unravel_index(some, squares.shape)
+        squares[i, j] = ((x[i] - y[j]) ** 2).sum(1)
     return squares
 
 

@@ -109,6 +109,23 @@ def test_distances_keep_their_digits_far_from_the_origin():
     assert (np.diag(kernels.squared_distances(x, x.copy())) == 0).all()
 
 
+@pytest.mark.parametrize("n", [300, 1200])  # most pairs close, and a few of many
+@pytest.mark.parametrize("d", [1, 4])
+def test_distances_of_what_lies_close_beside_a_few_that_lie_far(n, d):
+    """Losses of a model that is sure: 1e-9 beside 10. Differences are exact, in C and here."""
+    rng = np.random.default_rng(1)
+    x = np.exp(rng.normal(-9, 3, (n, d))) if n == 300 else rng.normal(size=(n, d)) ** 5
+    x[0], x[5:8] = 10.0, x[9]
+    squares = kernels.squared_distances(x, x.copy())
+    np.testing.assert_allclose(squares, cdist(x, x, "sqeuclidean"), rtol=1e-6)
+    assert (squares[5:8, 9] == 0).all() and (np.diag(squares) == 0).all()
+    apart = squares[np.triu_indices(n, 1)]
+    width = two_sample.median_bandwidth(x)
+    assert width == pytest.approx(np.sqrt(np.median(apart[apart > 0])), rel=1e-12)
+    literal = [np.sqrt(((a - b) ** 2).sum()) for k, a in enumerate(x[:300]) for b in x[:k]]
+    assert n > 300 or width == pytest.approx(np.median([one for one in literal if one]), rel=1e-6)
+
+
 def test_images_are_flattened():
     x = np.random.default_rng(0).normal(size=(5, 3, 2))
     flat = x.reshape(5, 6)
