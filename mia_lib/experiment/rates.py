@@ -3,6 +3,7 @@ rates.
 """
 
 import numpy as np
+from scipy import stats
 
 from mia_lib import checks, intervals, progress, signals
 
@@ -63,7 +64,7 @@ def rate(count, n, delta=0.05):
     return intervals.Estimate(count / n, low, high)
 
 
-def rate_of_groups(hits, delta=0.05, *, seed=0):
+def rate_of_groups(hits, delta=0.05):
     """The share of trials that came out so, where the trials of a group depend on each other, such
     as tests of sets from one model's training set.
 
@@ -73,14 +74,12 @@ def rate_of_groups(hits, delta=0.05, *, seed=0):
         Which did.
     delta : float
         Probability, at most, that the interval misses the truth.
-    seed : int
-        Of the bootstrap.
 
     Returns
     -------
     Estimate
-        In [0, 1]. One trial for each group: its Clopper-Pearson interval. Several: a bootstrap over
-        groups; where all groups agree it has nothing to draw from, and each counts as one trial.
+        In [0, 1]. Clopper-Pearson's interval for as many trials as are worth what the groups tell:
+        one for each group where each has one trial or all agree.
 
     Raises
     ------
@@ -89,28 +88,34 @@ def rate_of_groups(hits, delta=0.05, *, seed=0):
 
     Notes
     -----
-    Used in notebooks/hr_mmd.ipynb.
+    With several trials a group their number is the share's p (1 - p) over the variance of the mean
+    of the groups, at most all, times the square of the ratio of t quantiles with all trials and
+    with the groups: the interval of Korn and Graubard, Survey Methodology 24 (1998), 193-201. A
+    bootstrap over two or three groups is their range, and misses a third of the time. This one
+    misses more often than delta = 0.05 only where few of the groups hold nearly all hits or nearly
+    all misses, in the worst of our simulations, ten groups of 30 trials, 14 % of the time. Used in
+    notebooks/hr_mmd.ipynb.
 
     Examples
     --------
     >>> print(rate_of_groups([[True], [False], [True], [True]]))
     0.750 [0.194, 0.994]
     >>> print(rate_of_groups([[True, False], [True, True], [False, False]]))
-    0.500 [0.000, 1.000]
+    0.500 [0.001, 0.999]
     """
     hits = np.asarray(hits)
     if hits.ndim != 2 or not hits.size:
         checks.fail("hits", f"shape {hits.shape}", "(groups, trials), at least one of both")
-    shares = hits.mean(1)
+    delta, shares = checks.delta(delta), hits.mean(1)
+    value = float(shares.mean())
     if hits.shape[1] == 1 or np.ptp(shares) == 0:
-        found = rate(round(shares.mean() * len(shares)), len(shares), delta)
-        return found._replace(value=float(shares.mean()))
-    return intervals.bootstrap(
-        lambda weights: weights @ shares / weights.sum(1),
-        len(shares),
-        delta,
-        rng=np.random.default_rng(seed),
-    )
+        return rate(round(value * len(shares)), len(shares), delta)._replace(value=value)
+    n = min(hits.size, value * (1 - value) / (shares.var(ddof=1) / len(shares)))
+    of_all, of_groups = stats.t.ppf(1 - delta / 2, [hits.size - 1, len(shares) - 1])
+    n *= (of_all / of_groups) ** 2
+    low = stats.beta.ppf(delta / 2, value * n, (1 - value) * n + 1)
+    high = stats.beta.ppf(1 - delta / 2, value * n + 1, (1 - value) * n)
+    return intervals.Estimate(value, float(low), float(high))
 
 
 def loss_gap(logits, y, masks):
