@@ -182,7 +182,7 @@ def test_the_measured_attacks_are_those_of_the_records(monkeypatch):
     assert [[one[key] for key in keys] for one in now] == [
         [one[key] for key in keys] for one in then
     ], AGAIN
-    assert {len(one["points"]) for one in then} == {2, 4}
+    assert {len(one["points"]) for one in then} == {2, 3}
 
 
 @pytest.mark.slow
