@@ -4,8 +4,9 @@ Every function takes logits (..., n, K) of n examples and K >= 2 classes; leadin
 models and Q queries, are kept. Natural logarithms. A row of logits z stands for the probabilities
 p_c = exp(z_c) / sum_j exp(z_j), so with probabilities only, pass ``np.log(probabilities)``. A logit
 of -inf stands for probability 0 and counts as 1e-45, which keeps every signal finite. Finite logits
-are never clipped. Everything is float64 and stays in logarithms where a probability would round to
-0 or 1. Input is read in blocks, so a memory-mapped array is never held whole.
+are never clipped; beyond 1e300, where their differences would overflow, they are refused.
+Everything is float64 and stays in logarithms where a probability would round to 0 or 1. Input is
+read in blocks, so a memory-mapped array is never held whole.
 """
 
 import math
@@ -16,6 +17,7 @@ from scipy import special
 from mia_lib import checks
 
 LOG_ZERO = math.log(1e-45)
+LARGEST = 1e300  # of a logit: sums of a few differences stay finite
 BLOCK = (
     1 << 18
 )  # logits that are held as float64 at a time (2 MiB), small enough for the processor's cache
@@ -263,7 +265,7 @@ def _per_block(logits, labels, formula):
 
 def _finite(z):
     """The block with -inf replaced by the logit of probability 1e-45; its input is overwritten."""
-    if np.isfinite(z).all():
+    if z.max() <= LARGEST and z.min() >= -LARGEST:  # NaN is neither
         return z
     if np.isnan(z).any():
         checks.fail("logits", f"{np.isnan(z).sum()} NaN", "no NaN")
@@ -271,6 +273,9 @@ def _finite(z):
         checks.fail(
             "logits", f"{np.isposinf(z).sum()} of +inf", "finite logits, or -inf for probability 0"
         )
+    beyond = np.isfinite(z) & (np.abs(z) > LARGEST)
+    if beyond.any():
+        checks.fail("logits", f"a logit of {z[beyond][0]:g}", f"at most {LARGEST:g} in magnitude")
     largest = z.max(axis=1, keepdims=True)
     if np.isneginf(largest).any():
         checks.fail(

@@ -69,10 +69,14 @@ def sections(path):
     if not isinstance(found, dict) or set(found) != set(SECTIONS):
         given = ", ".join(map(str, found)) if isinstance(found, dict) else repr(found)
         raise Refused(f"{path.name}: given {given}, expected the sections {', '.join(SECTIONS)}")
+    found = {section: _filled(block) for section, block in found.items()}
     blocks = {"base": found["base"]}
     for section in SECTIONS[1:]:
-        for name, block in (found[section] or {}).items():
-            blocks[f"{section}: {name}"] = block
+        given = found[section]
+        if not isinstance(given, dict) or (section in ("data", "scale") and not given):
+            raise Refused(f"{path.name}, {section}: given {given!r}, expected names with values")
+        found[section] = {name: _filled(block) for name, block in given.items()}
+        blocks |= {f"{section}: {name}": block for name, block in found[section].items()}
     for where, block in blocks.items():
         if not isinstance(block, dict) or not all(str(name).isidentifier() for name in block):
             raise Refused(f"{path.name}, {where}: given {block!r}, expected lines `name: value`")
@@ -81,6 +85,11 @@ def sections(path):
         if both not in pairs:
             raise Refused(f"{path.name}, data--scale: given {both}, expected DATA--SCALE of above")
     return found
+
+
+def _filled(block):
+    """A block of a parameter file; one with nothing below its name is read as None."""
+    return {} if block is None else block
 
 
 def _repeated(node):
@@ -206,10 +215,19 @@ def tidy(text):
 def _without_paths(text):
     if isinstance(text, list):
         return [_without_paths(line) for line in text]
-    for folder, short in ((f"{ROOT}/", ""), (str(ROOT), "."), (str(Path.home()), "~")):
+    for folder, short in ((f"{ROOT}/", ""), (str(ROOT), "."), (_home(), "~")):
+        if not folder.strip("/"):
+            continue  # a home that is / says nothing of this machine, and begins every path
         ends = "" if folder.endswith("/") else r"(?![\w.-])"  # not in the name of another folder
         text = re.sub(re.escape(folder) + ends, short, text)
     return text
+
+
+def _home():
+    try:
+        return str(Path.home())
+    except RuntimeError:  # a user without a name, as in a container
+        return ""
 
 
 class _Terminal:
@@ -301,16 +319,15 @@ def run_plain(source, values):
     os.environ.setdefault("MPLBACKEND", "agg")
     os.chdir(source.parent)
     sys.path.insert(0, str(ROOT))
+    from mia_lib.results.code import apart
+
     notebook = json.loads(source.read_text(encoding="utf-8"))
     parameters = parameter_cell(notebook)
     namespace = {"__name__": "__main__", "display": lambda *shown: print(*shown, sep="\n")}
     for number, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] != "code":
             continue
-        code = "\n".join(
-            line for line in source_of(cell).splitlines() if not line.startswith(("%", "!"))
-        )
-        tree = ast.parse(code)
+        tree = ast.parse(apart(source_of(cell))[0])
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         try:
             exec(compile(tree, f"<cell {number}>", "exec"), namespace)

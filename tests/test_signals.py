@@ -191,6 +191,17 @@ def test_minus_infinity_is_relative_to_the_normaliser():
     np.testing.assert_allclose(signals.confidence(shifted, [1]), [0.75], rtol=1e-12)
 
 
+@pytest.mark.parametrize("function", ALL)
+def test_logits_at_the_ends_of_what_is_allowed(function):
+    """Nothing overflows there; up to rounding all mass is on the largest one."""
+    for row in ([1e300, -1e300, 0.0], [-1e300, 1e300, 0.0], [1e300, 1e300, -1e300]):
+        for label in range(3):
+            found = call(function, [row], [label])[0]
+            assert np.isfinite(found)
+            if function is signals.entropy:
+                assert found == pytest.approx(np.log(2) * (row[0] == row[1]))
+
+
 def test_finite_logits_are_not_clipped():
     assert signals.logit_confidence([[0.0, 1e4]], [0])[0] == -1e4
     assert signals.cross_entropy([[0.0, 1e4]], [0])[0] == 1e4
@@ -241,6 +252,9 @@ def test_a_memory_map_is_not_held_whole(tmp_path):
     [
         [[np.nan, 1.0]],
         [[np.inf, 1.0]],
+        [[1.1e300, 0.0]],
+        [[0.0, -1.1e300]],
+        [[-np.inf, 0.0, -1.7e308]],
         [[-np.inf, -np.inf]],
         [[1.0]],
         [1.0, 2.0],

@@ -98,6 +98,9 @@ def _average(means, slope):
 
 
 def _beaten(ratio, gamma):
+    beaten = ratio - np.log(gamma)
+    if gamma > 1:  # then nobody beats itself, also where rounding loses a small log gamma
+        beaten = np.minimum(beaten, np.nextafter(ratio, -np.inf))
     # At gamma = 1 an example equals itself.
-    count = np.searchsorted(np.sort(ratio), ratio - np.log(gamma), "right") - (gamma == 1)
+    count = np.searchsorted(np.sort(ratio), beaten, "right") - (gamma == 1)
     return count / (len(ratio) - 1)

@@ -48,6 +48,9 @@ def ask(name, model, x):
             checks.fail(name, f"answers to {len(found)} questions at once", "a model of one label")
     elif hasattr(model, "decision_function"):
         found = model.decision_function(x)
+        if np.ndim(found) == 2 and _by_pairs(model):
+            expected = 'one for each class, by decision_function_shape="ovr"'
+            checks.fail(name, "a score for each pair of classes", expected)
     elif hasattr(model, "predict"):
         found = model.predict(x)
     elif callable(model):
@@ -114,9 +117,10 @@ def logits(name, found, classes, own=None, scores=False):
     name : str
     found : array from `ask`
     classes : array (K,)
-        In the order of the columns; None where nobody names them.
+        In the order of the columns that are returned; None where nobody names them.
     own : array, optional
-        The classes that this model knows: the others get probability 0.
+        The classes that this model knows, in the order of its columns: the others get probability
+        0.
     scores : bool
         Whether single numbers are scores of the second class, whatever their range.
 
@@ -151,20 +155,17 @@ def logits(name, found, classes, own=None, scores=False):
     if found.dtype.kind != "f":
         expected = "probabilities or logits (n, K), or one label a record"
         checks.fail(name, f"predictions of dtype {found.dtype}, shape {found.shape}", expected)
-    if _one_number(found):
+    known = classes if own is None else own
+    table_of_one = found.ndim == 2 and known is not None and len(known) == 1
+    if _one_number(found) and not table_of_one:
         one = found.reshape(-1).astype(np.float64)
-        if classes is not None and len(classes) != 2:
-            checks.fail(name, f"one number for {len(classes)} classes", "one for each class")
-        if not scores and ((one >= 0) & (one <= 1)).all():
-            found = np.stack([1 - one, one], axis=1)
-        else:
-            return np.stack([np.zeros_like(one), one], axis=1)
+        if known is not None and len(known) != 2:
+            checks.fail(name, f"one number for {len(known)} classes", "one for each class")
+        if scores or not ((one >= 0) & (one <= 1)).all():
+            return _in_order(np.stack([np.zeros_like(one), one], axis=1), classes, own, -np.inf)
+        found = np.stack([1 - one, one], axis=1)
     probable = found.ndim == 2 and found.size and looks_like_probabilities(found, 1e-3)
-    if own is not None and classes is not None and len(own) != len(classes):
-        if found.ndim == 2 and found.shape[1] == len(own):
-            full = np.full((len(found), len(classes)), 0.0 if probable else -np.inf)
-            full[:, np.searchsorted(classes, own)] = found
-            found = full
+    found = _in_order(found, classes, own, 0.0 if probable else -np.inf)
     if found.ndim != 2 or (classes is not None and found.shape[1] != len(classes)):
         expected = f"({len(found)}, {'K' if classes is None else len(classes)})"
         checks.fail(name, f"predictions of shape {found.shape}", expected)
@@ -172,6 +173,18 @@ def logits(name, found, classes, own=None, scores=False):
         with np.errstate(divide="ignore"):
             return np.log(found)
     return found
+
+
+def places(classes, labels):
+    """Where labels stand among classes, which may be in any order.
+
+    Examples
+    --------
+    >>> places(np.array(["dog", "cat"]), np.array(["cat", "cat", "dog"]))
+    array([1, 1, 0])
+    """
+    place = {label: k for k, label in enumerate(classes.tolist())}
+    return np.array([place[label] for label in labels.tolist()], dtype=np.int64)
 
 
 def looks_like_probabilities(rows, tolerance):
@@ -190,6 +203,26 @@ def looks_like_probabilities(rows, tolerance):
 
 def _one_number(found):
     return found.ndim == 1 or (found.ndim == 2 and found.shape[1] == 1)
+
+
+def _by_pairs(model):
+    """Whether a model, or the last step of one, scores pairs of classes, as SVC can ("ovo")."""
+    inner = getattr(model, "best_estimator_", getattr(model, "_final_estimator", None))
+    if inner is not None:
+        return _by_pairs(inner)
+    return getattr(model, "decision_function_shape", None) == "ovo"
+
+
+def _in_order(found, classes, own, absent):
+    """Columns of the classes that a model knows, in the order of all classes."""
+    if own is None or classes is None or found.ndim != 2 or found.shape[1] != len(own):
+        return found
+    own = np.asarray(own)
+    if not set(own.tolist()) <= set(classes.tolist()):
+        return found  # it calls them otherwise, such as by numbers
+    full = np.full((len(found), len(classes)), absent, dtype=found.dtype)
+    full[:, places(classes, own)] = found
+    return full
 
 
 def _network(name, model, x, library):

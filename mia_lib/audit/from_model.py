@@ -193,8 +193,7 @@ class _Asked:
                 known = ", ".join(map(str, self.classes))
                 expected = f"one of the model's classes_, {known}"
                 checks.fail("y", f"the label {unknown[0]!r}", expected)
-            # an estimator's classes_ are sorted
-            self.labels = np.searchsorted(self.classes, y)
+            self.labels = answers.places(self.classes, y)
 
     def read(self, name, model, found):
         """Answers as logits (n, K)."""

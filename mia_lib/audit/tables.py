@@ -5,6 +5,7 @@ number of two indices: ``probabilities.0``, ``shadow_member.3``, ``shadow_logits
 """
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -45,12 +46,12 @@ def read(path):
     Raises
     ------
     ValueError
-        No table, columns of a wrong name, numbers that are text.
+        No table, columns of a wrong name, two of one name or none, numbers that are text.
 
     Notes
     -----
     Classes may have names: the columns ``probabilities.cat`` and ``probabilities.dog`` with labels
-    "cat" and "dog".
+    "cat" and "dog". A number is then a label only where a class has it for its name.
 
     Examples
     --------
@@ -66,6 +67,8 @@ def read(path):
     if not len(table):
         checks.fail(str(path), "a table without rows", "a record a row")
     names = [str(name).strip() for name in table.columns]
+    if "" in names:
+        checks.fail(str(path), "a column without a name", "a name for each (index=False of pandas)")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         checks.fail(str(path), f"two columns {twice[0]!r}", "each once")
@@ -92,7 +95,7 @@ def read(path):
         arrays[first] = _stacked(path, first, table, columns)
     if "member" in arrays:
         arrays["member"] = _truth("member", arrays["member"])
-    if "labels" in arrays and arrays["labels"].dtype.kind == "U":
+    if "labels" in arrays and (classes or arrays["labels"].dtype.kind == "U"):
         arrays["labels"] = _places(arrays["labels"], classes)
     if "assignment" in arrays:
         arrays["assignment"] = _one_word(arrays["assignment"])
@@ -103,15 +106,26 @@ def _table(path):
     try:
         if path.suffix.lower() in PARQUET:
             return pd.read_parquet(path, engine="pyarrow")
-        return pd.read_csv(path, low_memory=False)
+        return _csv(path)
     except ImportError:
         given = f"{path}, and pyarrow is not installed"
         checks.fail("path", given, "a .csv, or pip install pyarrow")
-    except (OSError, ValueError, UnicodeError, pd.errors.ParserError, MemoryError) as error:
+    except (OSError, ValueError, UnicodeError, pd.errors.ParserWarning, MemoryError) as error:
         first = (str(error) or type(error).__name__).strip().splitlines()[0]
         checks.fail("path", f"{path}, which cannot be read ({first})", "a table with a head")
     except Exception as error:  # pyarrow's errors have no common base outside of it
         checks.fail("path", f"{path}, which cannot be read ({type(error).__name__})", "a table")
+
+
+def _csv(path):
+    """The table of a CSV, under the names that stand in its head."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # cells beyond the head are lost
+        # without index_col=False a comma at the end of each row makes row names of the first column
+        table = pd.read_csv(path, low_memory=False, index_col=False)
+    head = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
+    table.columns = head.iloc[0]  # of two columns of one name pandas would call the second another
+    return table
 
 
 def _column(column):
@@ -132,7 +146,10 @@ def _stacked(path, name, table, columns):
         if found is None:
             expected = f"{name}." + ".".join(["0"] * indices)
             checks.fail(str(path), f"the column {column!r}", f"names such as {expected!r}")
-        places[tuple(map(int, found.groups()))] = column
+        place = tuple(map(int, found.groups()))
+        if place in places:  # 0 and 00
+            checks.fail(str(path), f"the column {column!r} beside {places[place]!r}", "one of them")
+        places[place] = column
     shape = tuple(max(place[k] for place in places) + 1 for k in range(indices))
     if int(np.prod(shape)) != len(places):
         given = f"{len(places)} columns {name}.*"
@@ -168,11 +185,12 @@ def _places(labels, classes):
     if classes is None:
         expected = "whole numbers, or columns that are named by classes (probabilities.NAME)"
         checks.fail("labels", f"texts such as {str(labels[0])!r}", expected)
-    unknown = sorted(set(labels.tolist()) - set(classes))
+    given = [str(label) for label in labels.tolist()]  # a class may be called by a number
+    unknown = sorted(set(given) - set(classes))
     if unknown:
         checks.fail("labels", f"the label {unknown[0]!r}", f"one of {', '.join(classes[:10])}")
     place = {name: k for k, name in enumerate(classes)}
-    return np.array([place[label] for label in labels.tolist()])
+    return np.array([place[label] for label in given])
 
 
 def _one_word(values):

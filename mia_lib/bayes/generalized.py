@@ -37,7 +37,7 @@ def optimal_threshold(metric, posterior, member_mass, nonmember_mass, *, prior=0
     ------
     ValueError
         Shapes that differ, posteriors outside [0, 1], negative masses or none, a metric that no cut
-        defines.
+        defines or that is made for another prior.
 
     Notes
     -----
@@ -53,8 +53,8 @@ def optimal_threshold(metric, posterior, member_mass, nonmember_mass, *, prior=0
     >>> print(f"{threshold:.2f} {value:.2f}")
     0.65 0.65
     """
-    check_metric(metric)
     p = checks.prior(prior)
+    check_metric(metric, p)
     posterior = checks.real_array("posterior", posterior, ndim=1)
     if posterior.min() < 0 or posterior.max() > 1:
         checks.fail(
@@ -122,7 +122,7 @@ def generalized_advantage(
     ------
     ValueError
         As for `Histogram`; a group too small to be split; a denominator that is negative, or 0
-        under a numerator that is not.
+        under a numerator that is not; a metric made for another prior.
 
     Notes
     -----
@@ -149,8 +149,8 @@ def generalized_advantage(
     >>> print(generalized_advantage(metrics.am(0.1), x, y, prior=0.1, bins=20, rng=rng))
     0.681 [0.660, 0.694]
     """
-    check_metric(metric)
     p, delta, rng = checks.prior(prior), checks.delta(delta), checks.generator(rng)
+    check_metric(metric, p)
     threshold = metric.threshold()
     parts = 3 if threshold is None else 2
     member, nonmember = samples.two_groups(member_signal, nonmember_signal, least=parts + 1)
@@ -216,7 +216,8 @@ def heuristic_advantage(metric, member_score, nonmember_score, *, prior=0.5):
     Raises
     ------
     ValueError
-        NaN, fewer than two scores in a group, a prior outside (0, 1).
+        NaN, fewer than two scores in a group, a prior outside (0, 1), a metric made for another
+        one.
 
     Notes
     -----
@@ -230,8 +231,8 @@ def heuristic_advantage(metric, member_score, nonmember_score, *, prior=0.5):
     >>> print(heuristic_advantage(metrics.accuracy(), [3.0, 1.0], [2.0, 0.0]))
     0.5
     """
-    check_metric(metric)
     p = checks.prior(prior)
+    check_metric(metric, p)
     groups = samples.two_groups(
         checks.real_array("member_score", member_score, ndim=1),
         checks.real_array("nonmember_score", nonmember_score, ndim=1),

@@ -10,6 +10,8 @@ from mia_lib.bayes import samples
 from mia_lib.intervals import Estimate
 from mia_lib.metrics.family import Metric
 
+PRIOR_TOLERANCE = 1e-6  # how far two priors may differ, as a share of the rarer group
+
 
 def generalized_risk(metric, posterior, threshold):
     """The individual privacy risk under a generalized metric: its value given one signal.
@@ -81,7 +83,8 @@ def generalized_risk_interval(metric, p_low, p_high, q_low, q_high, prior, thres
     ------
     ValueError
         Limits that are negative or in the wrong order, shapes that differ, a denominator that
-        reaches 0 on the box (PPV wherever the adversary may say "non-member", TPR where p_low = 0).
+        reaches 0 on the box (PPV wherever the adversary may say "non-member", TPR where p_low = 0),
+        a metric made for another prior.
 
     Notes
     -----
@@ -100,8 +103,8 @@ def generalized_risk_interval(metric, p_low, p_high, q_low, q_high, prior, thres
     >>> print(f"{low[0]:.3f} {high[0]:.3f}")
     0.500 0.800
     """
-    check_metric(metric)
     p, t = checks.prior(prior), checks.number("threshold", threshold)
+    check_metric(metric, p)
     names = ("p_low", "p_high", "q_low", "q_high")
     limits = [
         checks.real_array(name, limit, ndim=(0, 1), empty=True)
@@ -168,7 +171,7 @@ def average_risk_interval(metric, query, member_signal, nonmember_signal, thresh
     Raises
     ------
     ValueError
-        As for `generalized_risk_interval`; examples outside the support.
+        As for `generalized_risk_interval`, with query.prior; examples outside the support.
 
     Notes
     -----
@@ -204,10 +207,19 @@ def average_risk_interval(metric, query, member_signal, nonmember_signal, thresh
     return Estimate(*map(float, totals))
 
 
-def check_metric(metric):
-    """Raise unless it is a member of the family."""
+def check_metric(metric, prior=None):
+    """Raise unless it is a member of the family, made for this prior where one is given."""
     if not isinstance(metric, Metric):
         checks.fail("metric", type(metric).__name__, "a metrics.Metric")
+    if prior is None or metric.prior is None:
+        return
+    # Two ways to compute one prior may differ by rounding.
+    if abs(metric.prior - prior) > PRIOR_TOLERANCE * min(prior, 1 - prior):
+        checks.fail(
+            "metric",
+            f"one that is made for a prior of {metric.prior:g}",
+            f"one for the population's prior, {prior:g}",
+        )
 
 
 def _pieces(metric, posterior, called):

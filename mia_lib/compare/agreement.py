@@ -68,7 +68,7 @@ def top_overlap(first, second, share=0.01, *, delta=0.05, rng=None):
     first, second : arrays (S, n) or (n,)
         Scores of two attacks on S targets; larger means more likely a member.
     share : float
-        Of the records of a target that count as the top, in (0, 1).
+        Of the records of a target that count as the top, in (0, 1); at least one record.
     delta : float
     rng : numpy.random.Generator, optional
         None means fresh entropy.
@@ -82,14 +82,17 @@ def top_overlap(first, second, share=0.01, *, delta=0.05, rng=None):
     Raises
     ------
     ValueError
-        Wrong shapes, NaN, a share outside (0, 1), an attack that gives all records of a target the
-        same score.
+        Wrong shapes, NaN, a share outside (0, 1) or of less than one record, an attack that gives
+        all records of a target the same score.
 
     Notes
     -----
     Records tied at the border belong to the top in the part that is left of it: the expectation
     over random orders of the tied. The interval draws examples, all targets of one kept together.
-    Taught in book/which_attack.ipynb.
+    Where no record is shared resamples show next to nothing. Of one target the upper end is then at
+    least the Clopper-Pearson limit of none of the share n records of its top; of several, whose
+    records are not independent, a width of 0 means few, not none. Taught in
+    book/which_attack.ipynb.
 
     Examples
     --------
@@ -100,6 +103,10 @@ def top_overlap(first, second, share=0.01, *, delta=0.05, rng=None):
     """
     share = checks.number("share", share, 0, high=1, open_low=True, open_high=True)
     pairs = _orders(first, second)
+    n = len(pairs[0][0])
+    top = int(share * n + 1e-9)  # rounding must not cost a whole record
+    if top < 1:
+        checks.fail("share", f"{share:g} of {n} records", "at least one record")
 
     def value(weights):
         size, found = share * weights.sum(axis=1, keepdims=True), []
@@ -113,7 +120,11 @@ def top_overlap(first, second, share=0.01, *, delta=0.05, rng=None):
             found.append((weights * inside[0] * inside[1]).sum(axis=1) / size[:, 0])
         return np.mean(found, axis=0).round(12)
 
-    return intervals.bootstrap(value, len(pairs[0][0]), checks.delta(delta), rng=rng)
+    found = intervals.bootstrap(value, n, checks.delta(delta), rng=rng)
+    if found.value > 0 or len(pairs) > 1:
+        return found
+    least = float(intervals.clopper_pearson_upper(0, top, delta / 2))
+    return found._replace(high=max(found.high, least))
 
 
 def _orders(first, second):

@@ -206,7 +206,7 @@ def accuracies(logits, y, masks):
     Raises
     ------
     ValueError
-        Shapes that do not fit.
+        Shapes that do not fit, NaN.
 
     Notes
     -----
@@ -218,7 +218,13 @@ def accuracies(logits, y, masks):
     >>> accuracies(logits, np.array([0, 1, 1, 1]), np.array([[True, True, False, False]]))
     (array([0.5]), array([1.]))
     """
-    return _on_both(lambda one: one.argmax(-1) == y, logits, masks)
+    return _on_both(lambda one: _right(one, y), logits, masks)
+
+
+def _right(logits, y):
+    if np.isnan(logits).any():  # argmax would take the first NaN for the answer
+        checks.fail("logits", "NaN outputs of a model", "a training that does not diverge")
+    return logits.argmax(-1) == y
 
 
 def _on_both(figure, logits, masks):

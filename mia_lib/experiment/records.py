@@ -42,7 +42,7 @@ def draw(dataset, n_examples, seed, *, split="train"):
     dataset : str
         A name that `data.load` knows.
     n_examples : int
-        How many; 0 for all.
+        How many, at most as many as there are; 0 for all.
     seed : int
         The draw depends on it alone.
     split : str or None
@@ -55,7 +55,7 @@ def draw(dataset, n_examples, seed, *, split="train"):
     Raises
     ------
     ValueError
-        An unknown data set, records of one class alone.
+        An unknown data set, more records than it has, records of one class alone.
 
     Notes
     -----
@@ -68,6 +68,7 @@ def draw(dataset, n_examples, seed, *, split="train"):
     ((100, 8, 8), 10)
     """
     full = data.load(dataset, split if split in data.splits(dataset) else None)
+    checks.integer("n_examples", n_examples, 0, high=len(full.y))
     order = np.random.default_rng(seed).permutation(len(full.y))
     rows = np.sort(order[: n_examples or len(order)])
     texts = not isinstance(full.x, np.ndarray)

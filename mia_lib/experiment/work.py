@@ -9,7 +9,8 @@ import numpy as np
 import scipy
 import torch
 
-from mia_lib import clock, disk, shadow
+from mia_lib import checks, clock, disk, shadow
+from mia_lib.data.files import BROKEN
 from mia_lib.results.today import code_of
 
 SECONDS = "processor seconds"  # what arrays are kept with
@@ -68,7 +69,7 @@ def kept(folder, name, work):
     Raises
     ------
     ValueError
-        A value that JSON does not hold, such as NaN.
+        A value that JSON does not hold, such as NaN; a kept file that is damaged.
 
     Notes
     -----
@@ -84,9 +85,13 @@ def kept(folder, name, work):
     """
     file = Path(folder) / f"{name}.json"
     if file.is_file():
-        there = json.loads(file.read_text())
-        clock.found(file, there["processor_seconds"])
-        return there["found"]
+        try:
+            there = json.loads(file.read_text())
+            found, seconds = there["found"], there["processor_seconds"]
+        except BROKEN:
+            _damaged(file)
+        clock.found(file, seconds)
+        return found
     elapsed = clock.stopwatch(torch.get_num_threads())
     entry = {"found": work(), "processor_seconds": elapsed()}
     disk.write_json(file, entry, shared=True)
@@ -110,6 +115,11 @@ def kept_arrays(folder, name, work):
     dict of str to array
         The processor seconds are kept beside them.
 
+    Raises
+    ------
+    ValueError
+        A kept file that is damaged.
+
     Notes
     -----
     Used in notebooks/hr_mmd.ipynb.
@@ -125,15 +135,23 @@ def kept_arrays(folder, name, work):
     """
     file = Path(folder) / f"{name}.npz"
     if file.is_file():
-        with np.load(file, allow_pickle=False) as there:
-            found = {key: there[key] for key in there.files}
-        clock.found(file, float(found.pop(SECONDS)))
+        try:
+            with np.load(file, allow_pickle=False) as there:
+                found = {key: there[key] for key in there.files}
+            seconds = float(found.pop(SECONDS))
+        except BROKEN:
+            _damaged(file)
+        clock.found(file, seconds)
         return found
     elapsed = clock.stopwatch(torch.get_num_threads())
     found = dict(work())
     disk.write_npz(file, found | {SECONDS: np.array(elapsed())}, shared=True)
     clock.made(file)
     return found
+
+
+def _damaged(file):
+    checks.fail("folder", f"{file}, which is damaged", "no such file: the work is then done again")
 
 
 def kept_array(folder, name, work):

@@ -46,8 +46,9 @@ def domias(synthetic, reference, x, *, method="kernel", components=10, embedding
     -----
     van Breugel et al. 2023. A distance to the synthetic set finds examples where the *population*
     is dense as well as those that the model copied; the ratio divides the first out. Both densities
-    change by the same factor under an invertible linear map, so the ratio does not. Taught in
-    book/generative.ipynb.
+    change by the same factor under an invertible linear map, so with as many components as columns
+    the ratio does not. With fewer only rotations and one scale for all columns leave it as it is:
+    other maps change which components lead. Taught in book/generative.ipynb.
 
     Examples
     --------

@@ -70,6 +70,9 @@ class DpCganRecipe(GanRecipe):
     def guarantee(self, n_members, epochs):
         """What so many epochs on `n_members` records guarantee, at every epsilon, for one record
         added or left out; see `privacy.subsampled_gaussian`. Without noise they promise nothing.
+
+        The rate B / n_members and the number of steps are those of this number with the record and
+        without it: `n_members` is taken to be public.
         """
         n_members = checks.integer("n_members", n_members, self.batch_size)
         checks.integer("epochs", epochs, 1)
@@ -107,7 +110,8 @@ def dp_cgan(x, labels, recipe=DpCganRecipe(), *, checkpoints=None, folder=None, 
     Clipping, noise and accounting are Opacus's. Only the discriminator sees members. One of them
     changes the clipped sum by at most C: generated records take part in the sum but depend on
     members only through earlier noisy steps, and their classes are drawn evenly, not from the
-    members. So the generator costs nothing (post-processing). The sum is divided by B, not by the
+    members. So the generator costs nothing (post-processing). n, which the sampling rate and the
+    number of steps come from, is taken to be public. The sum is divided by B, not by the
     number drawn. `Gan.losses` is not private. The noise is for experiments that can be repeated: do
     not deploy it where an adversary may know the seed. MACE v1 appendix A.4: sigma 5.1, C 1.1.
     Torkzadehmahani et al. clip the mean gradients of the real and of the generated batch; ours are

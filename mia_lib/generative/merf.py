@@ -12,7 +12,9 @@ from mia_lib.generative import gan as gans
 from mia_lib.generative.networks import NETWORKS, Generator, Networks
 
 COUNT_WEIGHT = 0.5  # of a record in its class's count, beside 1 in its class's embedding
-LARGEST_NOISE = 1e4  # in units of what one record adds: beyond it nothing of the data is left
+# in units of what one record adds: nothing of the data is left beyond the larger one, and all below
+# the smaller one
+SMALLEST_NOISE, LARGEST_NOISE = 0.01, 1e4
 
 
 def dp_merf(
@@ -43,8 +45,8 @@ def dp_merf(
     delta : float
         Of differential privacy, in (0, 1).
     noise_multiplier : float, optional
-        Standard deviation of the noise over what one record adds. None: the smallest that keeps
-        within epsilon.
+        Standard deviation of the noise over what one record adds. None: the smallest from 0.01 to
+        10,000 that keeps within epsilon.
     networks : str or Networks
         As for `GanRecipe`; only the generator is used.
     n_features : int
@@ -144,6 +146,9 @@ def _budget(epsilon, delta, noise_multiplier):
     def over(log_noise):
         return float(privacy.gaussian(np.exp(-log_noise)).epsilon(delta)) - epsilon
 
+    most = float(privacy.gaussian(1 / SMALLEST_NOISE).epsilon(delta))
+    if most <= epsilon:
+        return SMALLEST_NOISE, most
     least = -np.log(100)
     noise = float(np.exp(optimize.brentq(over, least, np.log(LARGEST_NOISE), xtol=1e-10)))
     noise *= 1 + 1e-8  # on the safe side of the root

@@ -9,6 +9,7 @@ Taught in book/generative.ipynb.
 """
 
 import numpy as np
+from scipy import spatial
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
 
@@ -18,6 +19,8 @@ from mia_lib.generative import feature_rows
 WORKING_MEMORY = 16  # MiB of distances at a time; a block needs a few times that
 # in radii: what is closer counts as being this close, so that a copy has a finite logarithm
 COPY = 1e-6
+# of a squared distance: where expanding the square may cost more, differences are taken
+RESOLVED = 1e-6
 
 
 def nearest_distances(synthetic, x, k=3, *, embedding=None):
@@ -60,15 +63,20 @@ def nearest_distances(synthetic, x, k=3, *, embedding=None):
         checks.fail("synthetic", f"{len(synthetic)} examples", f"at least k = {k}")
     examples = feature_rows.rows("x", x, embedding, like=("synthetic", synthetic))
     synthetic = feature_rows.rows("synthetic", synthetic, embedding)
-    search = searcher(synthetic, examples, k)
+    search, blur = searcher(synthetic, examples, k), _blur(examples, synthetic)
     found = np.empty((len(examples), k))
     block = max(1, WORKING_MEMORY * 2**20 // (16 * k * examples.shape[1]))
     for start in range(0, len(examples), block):
         some = examples[start : start + block]
-        neighbours = synthetic[search(some)].astype(np.float64)
         # The search expands the square, which leaves a copy at 1e-8 instead of 0: take the
         # differences themselves.
-        found[start : start + block] = np.sqrt(((neighbours - some[:, None]) ** 2).sum(axis=-1))
+        squares = _squares(some, synthetic[search(some)])
+        # Far from the origin it may even have missed a nearer one.
+        unsure = ((squares > 0) & (RESOLVED * squares < blur)).any(axis=1)
+        if unsure.any():
+            nearer = synthetic[_by_differences(some[unsure], synthetic, k)]
+            squares[unsure] = _squares(some[unsure], nearer)
+        found[start : start + block] = np.sqrt(squares)
     return 0.0 - np.sort(found, axis=1)
 
 
@@ -229,9 +237,15 @@ def monte_carlo(synthetic, x, epsilon, *, weight="log", unit=None, embedding=Non
             total = np.log(close, where=inside, out=np.zeros_like(distance)).sum(axis=1)
         return np.stack([total, inside.any(axis=1), distance.min(axis=1)], axis=1)
 
+    # scikit-learn expands the square of a Euclidean distance, SciPy's name for it does not
+    lost = _blur(examples, synthetic) > RESOLVED * epsilon**2
     parts = list(
         pairwise_distances_chunked(
-            examples, synthetic, reduce_func=summed, working_memory=WORKING_MEMORY
+            examples,
+            synthetic,
+            metric="minkowski" if lost else "euclidean",
+            reduce_func=summed,
+            working_memory=WORKING_MEMORY,
         )
     )
     total, filled, closest = np.concatenate(parts).T
@@ -252,6 +266,29 @@ def searcher(synthetic, examples, k):
         synthetic.astype(common, copy=False)
     )
     return lambda some: search.kneighbors(some.astype(common, copy=False), return_distance=False)
+
+
+def _blur(examples, synthetic):
+    """What rounding may add to a squared distance that is expanded into |x|^2 - 2 x.y + |y|^2."""
+    largest = max(
+        np.einsum("ij,ij->i", rows, rows, dtype=np.float64).max() for rows in (examples, synthetic)
+    )
+    return 2 * (examples.shape[1] + 3) * np.finfo(np.float64).eps * largest
+
+
+def _squares(some, neighbours):
+    """Squared distances (b, k) of rows (b, d) to neighbours (b, k, d), by differences."""
+    return ((neighbours.astype(np.float64) - some[:, None]) ** 2).sum(axis=-1)
+
+
+def _by_differences(some, synthetic, k):
+    """As `searcher`, without expanding the square: slower, and right far from the origin."""
+    found = np.empty((len(some), k), np.int64)
+    block = max(1, WORKING_MEMORY * 2**20 // (16 * len(synthetic)))
+    for start in range(0, len(some), block):
+        apart = spatial.distance.cdist(some[start : start + block], synthetic, "sqeuclidean")
+        found[start : start + block] = np.argpartition(apart, k - 1, axis=1)[:, :k]
+    return found
 
 
 def _some_distances(examples, synthetic, pairs, rng):

@@ -2,8 +2,10 @@
 
 The S networks of a stack keep their weights as one (S, outputs, inputs) tensor a layer, so that a
 step of all of them costs one product a layer. Every network draws from generators that its own
-number, the stack's seed and the block of epochs decide: it is the same network in every stack, and
-a run that was broken off needs no state of any generator to go on.
+number, the stack's seed and the block of epochs decide, so that a run that was broken off needs no
+state of any generator to go on. Who else is in the stack matters in two ways only: all take as many
+steps an epoch as their average number of members asks for, and batched products of another size may
+round differently.
 
 Taught in book/generators_one_record.ipynb.
 """

@@ -40,8 +40,16 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from mia_lib import checks
+from mia_lib import checks, model_checks
 from mia_lib.lira import choices, student
+
+# What a prior's numbers may be. Degrees of freedom may also be infinite: so many have to be, lest
+# their product with the variance overflow.
+RANGES = {
+    "kappa": (0, np.inf),
+    "nu": (0, model_checks.LARGEST),
+    "variance": (choices.TINY, choices.LARGEST),
+}
 
 
 class Prior(NamedTuple):
@@ -50,14 +58,15 @@ class Prior(NamedTuple):
     Parameters
     ----------
     location : number or array (n,) or (n, Q)
-        Prior mean of the location of each record (and query), in the signal's unit.
+        Prior mean of the location of each record (and query), in the signal's unit; below 1e100 in
+        magnitude, as signals are.
     kappa : number
         What it weighs, in models: 0 for nothing, infinity where no record departs from it.
     nu : number
         Degrees of freedom of the prior of the variance: 0 for nothing, infinity where all records
-        have the same variance.
+        have the same variance; finite ones up to 1e100.
     variance : number
-        Scale of that prior, in the signal's unit squared; positive.
+        Scale of that prior, in the signal's unit squared; from 1e-60 to 1e200.
 
     Notes
     -----
@@ -243,6 +252,7 @@ def _one(side, prior, n, n_queries, options):
     if not isinstance(prior, Prior):
         checks.fail(f"priors[{side!r}]", type(prior).__name__, "a lira.Prior")
     location = checks.real_array(f"priors[{side!r}].location", prior.location, (0, 1, 2))
+    model_checks.bounded(f"priors[{side!r}].location", location)
     if location.ndim == 1:
         location = location[:, None]
     elif location.ndim == 0:
@@ -253,12 +263,14 @@ def _one(side, prior, n, n_queries, options):
         )
     sizes = (1,) if options.shares_spread else (1, n_queries)
     found = [location]
-    for name in ("kappa", "nu", "variance"):
+    for name, (low, high) in RANGES.items():
         called = f"priors[{side!r}].{name}"
         value = np.atleast_1d(checks.real_array(called, getattr(prior, name), (0, 1), finite=False))
-        low, high = (choices.TINY, choices.LARGEST) if name == "variance" else (0, np.inf)
-        if value.size not in sizes or value.min() < low or value.max() > high:
+        told = value[value != np.inf] if name == "nu" else value
+        if value.size not in sizes or (told < low).any() or (told > high).any():
             many = "a number" if options.shares_spread else f"a number, or {n_queries} of them,"
-            checks.fail(called, repr(getattr(prior, name)), f"{many} from {low:g} to {high:g}")
+            more = " or infinity" if name == "nu" else ""
+            expected = f"{many} from {low:g} to {high:g}{more}"
+            checks.fail(called, repr(getattr(prior, name)), expected)
         found.append(value[:, None])
     return found

@@ -4,7 +4,7 @@ their thresholds.
 Taught in book/generalized_metrics.ipynb.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -25,11 +25,15 @@ class Metric:
         the second the truth.
     b0, b11, b10, b01, b00 : float
         The same for the denominator.
+    prior : float, optional
+        Pr(member) of the only populations that the coefficients are made for, in (0, 1); None: of
+        all. Functions that are told a population's prior refuse another one.
 
     Raises
     ------
     ValueError
-        A coefficient that is not a finite number, or a denominator without any coefficient but 0.
+        A coefficient that is not a finite number, or a denominator without any coefficient but 0, a
+        prior outside (0, 1).
 
     Notes
     -----
@@ -53,12 +57,13 @@ class Metric:
     b10: float
     b01: float
     b00: float
+    prior: float | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self):
-        for field in fields(self):
-            object.__setattr__(
-                self, field.name, checks.number(field.name, getattr(self, field.name))
-            )
+        for one in fields(self)[:10]:
+            object.__setattr__(self, one.name, checks.number(one.name, getattr(self, one.name)))
+        if self.prior is not None:
+            object.__setattr__(self, "prior", checks.prior(self.prior))
         if not any((self.b0, self.b11, self.b10, self.b01, self.b00)):
             checks.fail("b0, b11, b10, b01, b00", "only zeros", "a denominator")
 
@@ -318,8 +323,10 @@ def am(prior):
 
     Notes
     -----
-    MACE v1 section 4.3 (Menon et al. 2013). Its maximum (1 + TV) / 2 does not depend on p. Taught
-    in book/generalized_metrics.ipynb.
+    MACE v1 section 4.3 (Menon et al. 2013). Its maximum (1 + TV) / 2 does not depend on p. The
+    coefficients hold p: of a population with another prior, or of a single example, `Metric.value`
+    is no mean of two rates and reaches 0.5 / min(p, 1 - p). Functions that are told the
+    population's prior refuse another one. Taught in book/generalized_metrics.ipynb.
 
     Examples
     --------
@@ -327,7 +334,7 @@ def am(prior):
     0.25
     """
     p = checks.prior(prior)
-    return Metric(0, 0.5 / p, 0, 0, 0.5 / (1 - p), 1, 0, 0, 0, 0)
+    return Metric(0, 0.5 / p, 0, 0, 0.5 / (1 - p), 1, 0, 0, 0, 0, prior=p)
 
 
 def weighted_accuracy(w1, w2, w3, w4):

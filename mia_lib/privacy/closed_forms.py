@@ -149,8 +149,8 @@ def gaussian_at(epsilon, delta=1e-5):
 
     Notes
     -----
-    Every epsilon above 0 has one mu, because epsilon rises with mu. Taught in
-    book/epsilon_from_below.ipynb.
+    Every epsilon above 0 has one mu, because epsilon rises with mu. Where epsilon and delta are
+    both below about 1e-12 rounding decides on the mu. Taught in book/epsilon_from_below.ipynb.
 
     Examples
     --------
@@ -165,10 +165,14 @@ def gaussian_at(epsilon, delta=1e-5):
         return float(Gaussian(mu).epsilon(delta)) - epsilon
 
     low = 2 * special.ndtri((1 + delta) / 2)  # delta(0) of this mu is delta
+    if delta < 1e-8:  # where it loses digits beside 1
+        low = np.sqrt(8) * special.erfinv(delta)
+    if beyond(low) >= 0:  # an epsilon that rounding does not tell from 0
+        return Gaussian(low)
     high = max(1.0, 2 * low)
     while beyond(high) < 0:
         high *= 2
-    return Gaussian(optimize.brentq(beyond, low, high, xtol=1e-12))
+    return Gaussian(optimize.brentq(beyond, low, high, xtol=min(1e-12, 1e-6 * low), maxiter=1000))
 
 
 def approximate(epsilon, delta):

@@ -7,6 +7,8 @@ from mia_lib import checks, intervals
 from mia_lib.privacy.closed_forms import gaussian
 from mia_lib.privacy.guarantee import Guarantee
 
+SMALLEST = 1e-6  # number of a family that is tried
+
 
 def epsilon_lower_bound(
     true_positives, positives, false_positives, negatives, *, dp_delta=0.0, delta=0.05
@@ -259,7 +261,7 @@ def epsilon_lower_bound_f_dp(
     -------
     float
         epsilon(dp_delta) of the strongest guarantee of the family that is not `excluded`, 0 where
-        none is; inf where all are, up to 10,000.
+        the number 1e-6 is not; inf where all are, up to 10,000.
 
     Raises
     ------
@@ -286,25 +288,30 @@ def epsilon_lower_bound_f_dp(
     def compatible(strength):
         return not _excluded(family(strength), *counts, delta)
 
-    low = 1e-3
+    low, unit = 1e-3, 1.0
     if compatible(low):
-        return 0.0
+        if compatible(SMALLEST):
+            return 0.0
+        unit = 0.0  # digits of a small number count from its first
+        while compatible(low):
+            low /= 2
     while not compatible(2 * low):
         low *= 2
         if low > 1e4:
             return float("inf")
-    return float(family(_first(compatible, low, 2 * low)).epsilon(dp_delta))
+    return float(family(_first(compatible, low, 2 * low, unit)).epsilon(dp_delta))
 
 
-def _first(compatible, low, high):
-    """The least value that is compatible, from below, to three more digits than are ever printed.
+def _first(compatible, low, high, unit=1.0):
+    """The least value that is compatible, from below, to three more digits than are ever printed,
+    of what is at least `unit`.
 
     Guarantees are nested: what is private with a smaller value is with a larger one. So a value
     that is excluded excludes every smaller one, whichever crossing is found.
     """
     if compatible(low):
         return low
-    while high - low > 1e-5 * max(1.0, high):
+    while high - low > 1e-5 * max(unit, high):
         middle = (low + high) / 2
         low, high = (low, middle) if compatible(middle) else (middle, high)
     return low

@@ -23,8 +23,10 @@ library puts it into a message.
 
 import ast
 import hashlib
+import io
 import json
 import re
+import tokenize
 from pathlib import Path
 
 from mia_lib import checks
@@ -204,9 +206,7 @@ def _cells(path):
     for number, cell in enumerate(cells):
         if cell["cell_type"] != "code":
             continue
-        source = "".join(cell["source"])
-        shell = re.findall(r"^[ \t]*[%!].*$", source, flags=re.MULTILINE)
-        source = re.sub(r"^([ \t]*)[%!].*$", r"\1pass", source, flags=re.MULTILINE)
+        source, shell = apart("".join(cell["source"]))
         try:
             tree = ast.parse(source)
         except SyntaxError as error:
@@ -214,6 +214,51 @@ def _cells(path):
         tree = _WithoutClaims().visit(tree)
         found.append((cell["metadata"].get("tags", []), tree, shell))
     return found
+
+
+def apart(source):
+    """The Python of a cell and, apart from it, the lines that are meant for IPython.
+
+    Parameters
+    ----------
+    source : str
+
+    Returns
+    -------
+    python : str
+        With `pass` in place of each line that begins a statement with % or !.
+    shell : list of str
+        Those lines.
+
+    Notes
+    -----
+    A statement that goes on, in brackets, in a text or behind a backslash, may have an operator at
+    the beginning of a line. Used in scripts/run.py.
+
+    Examples
+    --------
+    >>> apart("%matplotlib inline\\nx = (\\n    7\\n    % 3\\n)")
+    ('pass\\nx = (\\n    7\\n    % 3\\n)', ['%matplotlib inline'])
+    """
+    lines, shell = source.split("\n"), []
+    for number, line in enumerate(lines):
+        indent = re.match(r"([ \t]*)[%!]", line)
+        if indent and not _goes_on(lines[:number]):
+            shell.append(line)
+            lines[number] = f"{indent[1]}pass"
+    return "\n".join(lines), shell
+
+
+def _goes_on(lines):
+    """Whether the last statement of these lines needs another one."""
+    try:
+        for _ in tokenize.generate_tokens(io.StringIO("\n".join([*lines, ""])).readline):
+            pass
+    except tokenize.TokenError:
+        return True
+    except SyntaxError:  # a wrong indent, which whoever reads the whole will find
+        return False
+    return False
 
 
 class _WithoutClaims(ast.NodeTransformer):

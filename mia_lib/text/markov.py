@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mia_lib import checks
-from mia_lib.text.tokens import SPECIAL
+from mia_lib.text.tokens import SPECIAL, checked_tokens
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class MarkovSource:
 
     def log_likelihood(self, tokens):
         """True log-likelihood of every token given those before it, (n, T); -inf for what the
-        source cannot say.
+        source cannot say. ValueError for anything but tokens (n, T) from 0 to V - 1.
         """
-        tokens = np.asarray(tokens)
+        tokens = checked_tokens(tokens, len(self.start))
         with np.errstate(divide="ignore"):
             first, later = (
                 np.log(self.start)[tokens[:, :1]],

@@ -185,19 +185,8 @@ def decode(tokens, words):
     >>> decode([[3, 2, 2, 0], [2, 1, 0, 0]], ("<pad>", "<unk>", "b", "a"))
     ['a b b', 'b <unk>']
     """
-    words, tokens = _words(words), np.asarray(tokens)
-    if tokens.ndim != 2 or tokens.dtype.kind not in "iu" or not tokens.size:
-        checks.fail(
-            "tokens",
-            f"shape {tokens.shape} of dtype {tokens.dtype}",
-            "whole numbers of shape (n, T)",
-        )
-    if tokens.min() < 0 or tokens.max() >= len(words):
-        checks.fail(
-            "tokens",
-            f"tokens from {tokens.min()} to {tokens.max()}",
-            f"tokens 0 ... {len(words) - 1}",
-        )
+    words = _words(words)
+    tokens = checked_tokens(tokens, len(words))
     return [" ".join(words[token] for token in row if token) for row in tokens.tolist()]
 
 
@@ -224,6 +213,24 @@ def checked_texts(texts):
     ):
         checks.fail("texts", repr(texts)[:40], "a sequence of at least one str")
     return texts
+
+
+def checked_tokens(tokens, n_tokens):
+    """Whole numbers 0 ... n_tokens - 1 of shape (n, T), as an array."""
+    tokens = np.asarray(tokens)
+    if tokens.ndim != 2 or tokens.dtype.kind not in "iu" or not tokens.size:
+        checks.fail(
+            "tokens",
+            f"shape {tokens.shape} of dtype {tokens.dtype}",
+            "whole numbers of shape (n, T)",
+        )
+    if tokens.min() < 0 or tokens.max() >= n_tokens:
+        checks.fail(
+            "tokens",
+            f"tokens from {tokens.min()} to {tokens.max()}",
+            f"tokens 0 ... {n_tokens - 1}",
+        )
+    return tokens
 
 
 def _words(words):

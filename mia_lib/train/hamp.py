@@ -31,7 +31,7 @@ class Hamp:
     values : tuple of float
         What the entries of a random input are drawn from, each value as likely as any other.
     seed : int
-        Of the random inputs, one for each record that is asked about.
+        Of the random inputs, one for each row that is asked about.
 
     Raises
     ------
@@ -44,9 +44,10 @@ class Hamp:
     others, with the p at which its entropy is gamma log K. The loss is the mean divergence
     of the predictions from it, minus weight times their mean entropy. An answer has the order of
     the network's own and the numbers of its answer to a random input: `logits` returns it, and the
-    recipe's `logits` what the network says. Random inputs are the same for every network of a
-    recipe, so that an attacker with shadow models knows them. Networks train one after the other.
-    Run in notebooks/defense_curves.ipynb.
+    recipe's `logits` what the network says. Row i of every call has the same random input, whatever
+    record stands there and for every network of a recipe, so that an attacker with shadow models
+    knows them; in another row a record gets other numbers. Networks train one after the other. Run
+    in notebooks/defense_curves.ipynb.
 
     Examples
     --------

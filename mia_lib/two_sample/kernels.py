@@ -8,6 +8,7 @@ from mia_lib import checks
 CHUNK = 2**22  # numbers at once, 32 MB
 MANY = 0.05  # of all pairs: from here on loops over all are faster than picking
 
+
 def gaussian_kernel(x, y, bandwidth):
     """k(x_i, y_j) = exp(-d^2 / (2 h^2)).
 

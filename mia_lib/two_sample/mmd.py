@@ -34,7 +34,7 @@ def mmd2(k_xx, k_yy, k_xy):
 
     Notes
     -----
-    HR-MMD eqs. 2 and 6, Gretton et al. 2012. Taught in book/two_sample.ipynb.
+    HR-MMD eqs. 3 and 6, Gretton et al. 2012. Taught in book/two_sample.ipynb.
 
     Examples
     --------

@@ -47,7 +47,9 @@ def sensitivity_p_value(x, y, odds=1.0, *, y_x=None, y_y=None):
     (Rosenbaum and Krieger 1990): k is what is left to try. Small sets are enumerated. For others
     the sum over S_Y is taken as normal, with its exact mean and variance (Fisher's noncentral
     hypergeometric law says how many of the k are in S_Y), and with several classes k is improved
-    class by class until p grows no more. Taught in book/class_aware.ipynb.
+    class by class until p grows no more. Where in every class S_Y scores higher throughout, one
+    assignment alone reaches the sum and p is its probability, exactly, which no normal law has.
+    Taught in book/class_aware.ipynb.
 
     Examples
     --------
@@ -56,8 +58,8 @@ def sensitivity_p_value(x, y, odds=1.0, *, y_x=None, y_y=None):
     >>> round(sensitivity_p_value([1.0, 2.0, 3.0], [4.0, 5.0, 6.0], 2.0), 3)
     0.127
     """
-    classes, observed = _classes(x, y_x, y, y_y)
-    return _bound(classes, observed, np.log(checks.number("odds", odds, 1)))
+    sets = _sets(x, y_x, y, y_y)
+    return _bound(*sets, np.log(checks.number("odds", odds, 1)))
 
 
 def sensitivity_odds(x, y, alpha=0.05, *, y_x=None, y_y=None):
@@ -94,32 +96,49 @@ def sensitivity_odds(x, y, alpha=0.05, *, y_x=None, y_y=None):
     True
     """
     alpha = checks.number("alpha", alpha, 0, high=0.5, open_low=True, open_high=True)
-    classes, observed = _classes(x, y_x, y, y_y)
-    if _bound(classes, observed, 0.0) > alpha:
+    sets = _sets(x, y_x, y, y_y)
+    if _bound(*sets, 0.0) > alpha:
         return 1.0
     low, high = 0.0, 1.0  # logarithms
-    while _bound(classes, observed, high) <= alpha:
+    while _bound(*sets, high) <= alpha:
         low, high = high, 2 * high
     while high - low > 5e-4:
         middle = (low + high) / 2
-        if _bound(classes, observed, middle) <= alpha:
+        if _bound(*sets, middle) <= alpha:
             low = middle
         else:
             high = middle
     return float(np.exp(low))
 
 
-def _bound(classes, observed, gamma):
+def _bound(classes, observed, apart, gamma):
     work = prod(comb(len(v), n) * (len(v) + 1) for v, n in classes)
-    return (_enumerated if work <= EXACT else _normal)(classes, observed, gamma)
+    if work <= EXACT:
+        return _enumerated(classes, observed, gamma)
+    return _only_way(classes, gamma) if apart else _normal(classes, observed, gamma)
 
 
-def _classes(x, y_x, y, y_y):
-    """Each class's numbers, the largest first, with how many are in S_Y; and the sum over S_Y."""
+def _sets(x, y_x, y, y_y):
+    """Each class's numbers, the largest first, with how many are in S_Y; the sum over S_Y; and
+    whether in every class all of S_Y lies above all of S_X.
+    """
     values, parts = class_means.pooled(x, y_x, y, y_y)
-    groups = np.split(values, parts.starts[1:])
+    groups, first = (np.split(a, parts.starts[1:]) for a in (values, parts.first))
     classes = [(np.sort(v)[::-1], int(n)) for v, n in zip(groups, parts.n_y)]
-    return classes, float(values[~parts.first].sum())
+    apart = all(v[~of_x].min() > v[of_x].max() for v, of_x in zip(groups, first))
+    return classes, float(values[~parts.first].sum()), apart
+
+
+def _only_way(classes, gamma):
+    """The largest p where one assignment reaches the sum: with u = 1 for all of S_Y and no other,
+    which makes it likeliest.
+    """
+    log_p = 0.0
+    for values, n in classes:
+        others = np.arange(min(n, len(values) - n) + 1)  # of S_X that an assignment takes instead
+        ways = _log_choices(n, others) + _log_choices(len(values) - n, others)
+        log_p -= special.logsumexp(ways - gamma * others)
+    return float(np.exp(log_p))
 
 
 def _enumerated(classes, observed, gamma):
@@ -171,13 +190,7 @@ def _moments(values, n_y, gamma):
     n = len(values)
     k, m = np.arange(n + 1)[:, None], np.arange(n_y + 1)  # of the top k records m are in S_Y
 
-    def log_choices(a, b):
-        there = (b >= 0) & (b <= a)
-        b = np.where(there, b, 0)
-        found = special.gammaln(a + 1) - special.gammaln(b + 1) - special.gammaln(a - b + 1)
-        return np.where(there, found, -np.inf)
-
-    log_weight = log_choices(k, m) + log_choices(n - k, n_y - m) + gamma * m
+    log_weight = _log_choices(k, m) + _log_choices(n - k, n_y - m) + gamma * m
     chance = special.softmax(log_weight, axis=1)
     count = chance @ m
     spread = np.sum(chance * (m - count[:, None]) ** 2, axis=1)
@@ -190,6 +203,14 @@ def _moments(values, n_y, gamma):
         for j, size, part in ((m, k, top), (n_y - m, n - k, bottom))
     ]
     return mean, spread * (top[0] - bottom[0]) ** 2 + within[0] + within[1]
+
+
+def _log_choices(a, b):
+    """log of a over b, -inf where there is no such choice."""
+    there = (b >= 0) & (b <= a)
+    b = np.where(there, b, 0)
+    found = special.gammaln(a + 1) - special.gammaln(b + 1) - special.gammaln(a - b + 1)
+    return np.where(there, found, -np.inf)
 
 
 def _part_moments(values):

@@ -142,6 +142,20 @@ class TestRmia:
             attacks.rmia(x[0], x[1:], member[1:], gamma=gamma, slope=slope), want
         )
 
+    @pytest.mark.parametrize("gamma", [1 + 2.0**-52, 1 + 1e-15, 1 + 1e-12, 1 + 1e-6])
+    @pytest.mark.parametrize("size", [0.5, 8.0, 20.0])
+    def test_a_gamma_just_above_one_is_no_tie(self, gamma, size):
+        """Its logarithm may vanish beside a ratio's: nobody beats itself, or one equal to it."""
+        target = -size * np.array([3.0, 1, 2, 3, 0, 1, 1, 4])
+        shadow = np.full((2, 8), np.log(0.5))
+        member = np.arange(2)[:, None] == np.zeros(8)
+        below = [sum(other < one for other in target) / 7 for one in target]
+        for slope in (None, 0.0):
+            found = attacks.rmia(target, shadow, member, gamma=gamma, slope=slope)
+            np.testing.assert_array_equal(found, below)
+        at_one = [(sum(other <= one for other in target) - 1) / 7 for one in target]
+        np.testing.assert_array_equal(attacks.rmia(target, shadow, member), at_one)
+
     @pytest.mark.parametrize("slope", [None, 0.3])
     def test_every_target_equals_the_slow_path(self, slope):
         x, member = made(12, 30, 5)

@@ -179,6 +179,26 @@ def test_nothing_to_find_gives_one_half(per_class):
     assert own > 0.52
 
 
+@pytest.mark.parametrize("tolerance", [None, 1e-3, 1e-6, 0.2])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_rounded_outputs_pass_as_far_as_the_tolerance(tolerance, sign):
+    """A row may miss one by the tolerance, 0.001 where none is given, and by no more; it is not
+    scaled.
+    """
+    given = {} if tolerance is None else {"tolerance": tolerance}
+    allowed = tolerance or 1e-3
+    for share, passes in ((0.0, True), (0.99, True), (1.01, False), (2.0, False)):
+        off = sign * share * allowed
+        rows = np.array([[[0.25, 0.75], [0.5, 0.5 + off]], [[0.0, 1.0], [0.3, 0.7]]])
+        if not passes:
+            with pytest.raises(ValueError, match=f"rows that sum to 1 within {allowed:g}$"):
+                attacks.log_probabilities(rows, **given)
+            continue
+        found = attacks.log_probabilities(rows, **given)
+        assert found.shape == (2, 2, 2) and found[1, 0].tolist() == [-np.inf, 0.0]
+        assert math.exp(found[0, 1, 1]) == pytest.approx(0.5 + off, rel=1e-12)
+
+
 def test_bad_input_is_named():
     score, labels, member = [0.1, 0.2, 0.3, 0.4], [0, 0, 2, 2], [True, False, True, False]
     with pytest.raises(ValueError, match="shadow_labels: given no example of class 1, 3"):

@@ -8,9 +8,11 @@ import torch.utils._pytree as pytree
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, NuSVC
 
 from mia_lib import audit
 from mia_lib.audit import answers, records, regression
@@ -299,6 +301,129 @@ def test_scores_of_a_decision_function():
     np.testing.assert_array_equal(
         audit.observe(three, X, Y, MEMBER).logits, three.decision_function(X)
     )
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SVC(decision_function_shape="ovo"),
+        NuSVC(nu=0.2, decision_function_shape="ovo"),
+        make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo")),
+        GridSearchCV(SVC(), {"decision_function_shape": ["ovo"]}, cv=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_scores_of_pairs_of_classes_are_no_scores_of_classes(model):
+    """Of three classes there are three pairs, so that the shape does not tell."""
+    for k in (3, 4):
+        y = np.arange(60) % k
+        with pytest.raises(ValueError, match="predict: given a score for each pair of classes"):
+            audit.observe(model.fit(X, y), X, y, MEMBER)
+    scores = model.fit(X, TWO).decision_function(X)  # of one pair, as without "ovo"
+    seen = audit.observe(model, X, TWO, MEMBER)
+    np.testing.assert_allclose(seen.logits[:, 1] - seen.logits[:, 0], scores)
+
+
+class Known:
+    """An estimator whose `classes_` stand in an order of its own; it is sure of what it keeps."""
+
+    def __init__(self, classes, kept=None):
+        self.classes_, self.kept = np.array(classes), kept
+
+    def right(self, x):
+        return np.array([self.kept[tuple(row)] for row in x])
+
+    def share(self, x):
+        """Which class a record has, a little less sure for later records."""
+        sure = np.linspace(0.9, 0.6, len(x))[:, None]
+        rest = max(1, len(self.classes_) - 1)
+        table = np.where(self.right(x)[:, None] == self.classes_, sure, (1 - sure) / rest)
+        return table / table.sum(axis=1, keepdims=True)
+
+
+class Shares(Known):
+    def predict_proba(self, x):
+        return self.share(x)
+
+
+class Scores(Known):
+    """One score of the second class where there are two, as in scikit-learn."""
+
+    def decision_function(self, x):
+        share = self.share(x)
+        return share[:, 1] - share[:, 0] if share.shape[1] == 2 else 3 * share
+
+
+class Words(Known):
+    def predict(self, x):
+        return self.right(x)
+
+
+def of_the_right(logits, labels):
+    return np.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
+
+
+@pytest.mark.parametrize("kind", [Shares, Scores, Words])
+@pytest.mark.parametrize("names", [(0, 1, 2), (7, 3, 5), ("cat", "dog", "eel")])
+def test_classes_in_an_order_of_their_own(kind, names):
+    """What is said of a record's right class is the same in whatever order the classes stand."""
+    for k in (2, 3):
+        y = np.array(names[:k])[np.arange(60) % k]
+        kept = {tuple(row): label for row, label in zip(X, y)}
+        orders = [names[:k], names[:k][::-1], names[1:k] + names[:1]]
+        said = []
+        for classes in orders:
+            queries = [] if kind is Words else None
+            seen = audit.observe(kind(classes, kept), X, y, MEMBER, queries=queries)
+            assert (np.array(classes)[seen.labels] == y).all()
+            # what speaks for the right class over the best of the others
+            own = of_the_right(seen.logits, seen.labels)
+            others = seen.logits.copy()
+            np.put_along_axis(others, seen.labels[:, None], -np.inf, axis=1)
+            said.append(own - others.max(axis=1))
+            assert (said[-1] > 0).all()
+        np.testing.assert_allclose(said, [said[0]] * 3)
+
+
+@pytest.mark.parametrize("kind", [Shares, Scores])
+@pytest.mark.parametrize(
+    ("names", "others"),
+    [
+        ("abc", ["abc", "cab", "cb", "ba"]),
+        ("cab", ["abc", "bca", "bc", "ac"]),
+        ("ab", ["ab", "ba", "ba", "ab"]),
+        ("ba", ["ab", "ba", "ab", "ba"]),
+    ],
+)
+def test_shadow_models_whose_classes_stand_otherwise(kind, names, others):
+    y = np.array(list(names))[np.arange(60) % len(names)]
+    kept = {tuple(row): label for row, label in zip(X, y)}
+    drawn = [kind(list(classes), kept) for classes in others]
+    models = iter(drawn)
+    seen = audit.observe(
+        kind(list(names), kept), X, y, MEMBER, fit=lambda x, y: next(models), n_shadow=4
+    )
+    for logits, model in zip(seen.shadow_logits, drawn):
+        known = np.isin(y, model.classes_)
+        right = of_the_right(logits, seen.labels)
+        assert (right[known] == logits[known].max(axis=1)).all() and known.any()
+        assert (right[~known] == -np.inf).all()
+
+
+@pytest.mark.parametrize("only", [0, 1])
+@pytest.mark.parametrize("y", [TWO, Y], ids=["two", "three"])
+def test_a_shadow_model_that_knows_one_class(y, only):
+    """Its table has one column, which is no probability of the second class."""
+    kept = {tuple(row): label for row, label in zip(X, y)}
+
+    def fit(x, y):
+        return Shares([only], kept)
+
+    target = Shares(range(y.max() + 1), kept)
+    seen = audit.observe(target, X, y, MEMBER, fit=fit, n_shadow=4)
+    assert (seen.shadow_logits.argmax(axis=-1) == only).all()
+    with pytest.raises(ValueError, match="given"):
+        audit.observe(Shares([0], kept), X, np.zeros(60, int), MEMBER)
 
 
 def test_one_number_for_two_classes():

@@ -173,6 +173,85 @@ def test_bad_tables(tmp_path, change, message):
         audit.permits(csv(tmp_path, frame(**change)))
 
 
+@either
+def test_numbers_are_no_labels_of_named_classes(tmp_path, loaded):
+    """They would be taken for places of columns, whose order says nothing: p2, p0, p1."""
+    for names, labels in (
+        (("p2", "p0", "p1"), LABELS),
+        (("p1", "p2", "p3"), np.minimum(LABELS, 1) + 1),  # from 1, and the last class is missing
+        (("other", "7", "8"), LABELS),
+    ):
+        change = {f"probabilities.{k}": None for k in range(3)}
+        change |= {f"probabilities.{name}": P[0, :, k] for k, name in enumerate(names)}
+        with pytest.raises(ValueError, match=r"labels: given the label '\d', expected one of"):
+            loaded(tmp_path, frame(**change, label=labels))
+
+
+def written(tmp_path, *lines):
+    (tmp_path / "seen.csv").write_text("\n".join([*lines, ""]))
+    return tmp_path / "seen.csv"
+
+
+ROWS = ["0,1,9.5,8.25", "1,0,2.5,1.75"]
+
+
+@pytest.mark.parametrize(
+    ("names", "labels", "wanted"),
+    [
+        (("other", "1"), ("1", "1"), [1, 1]),  # a column of numbers alone, and still a name
+        (("other", "1"), ("1", "other"), [1, 0]),
+        (("True", "False"), ("False", "True"), [1, 0]),
+        (("1.5", "2.5"), ("2.5", "1.5"), [1, 0]),
+    ],
+)
+def test_a_class_may_be_called_by_a_number_or_a_truth(tmp_path, names, labels, wanted):
+    head = "member,logits.{},logits.{},label".format(*names)
+    rows = [f"1,9.5,8.25,{labels[0]}", f"0,2.5,1.75,{labels[1]}"]
+    found = tables.read(written(tmp_path, head, *rows))
+    assert found["labels"].tolist() == wanted
+    assert found["logits"].tolist() == [[9.5, 8.25], [2.5, 1.75]]
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("label,member,logits.0,logits.0", "given two columns 'logits.0', expected each once"),
+        ("label,label,logits.0,logits.1", "given two columns 'label', expected each once"),
+        ("columns.age,columns.age,label,member", "given two columns 'columns.age'"),
+        ("label,member,logits.0, logits.0", "given two columns 'logits.0'"),
+        ("label,member,logits.00,logits.0", "given the column 'logits.0' beside 'logits.00'"),
+        ("label,member,features.1,features.01", "the column 'features.01' beside 'features.1'"),
+        ("label,member,logits.0,", "given a column without a name, expected a name for each"),
+        (",label,member,logits.0", "given a column without a name, expected a name for each"),
+        ("label,member,logits.0,logits.1,", "given a column without a name"),
+    ],
+)
+def test_every_column_has_a_name_of_its_own(tmp_path, head, message):
+    with pytest.raises(ValueError, match=message):
+        tables.read(written(tmp_path, head, *ROWS))
+
+
+def test_a_comma_at_the_end_of_rows_moves_no_column(tmp_path):
+    head = "label,member,logits.0,logits.1"
+    for ends in ([",", ","], [",", ""], ["", ""]):
+        found = tables.read(written(tmp_path, head, *map(str.__add__, ROWS, ends)))
+        assert found["labels"].tolist() == [0, 1] and found["member"].tolist() == [1, 0]
+        assert found["logits"].tolist() == [[9.5, 8.25], [2.5, 1.75]]
+    for ends in ([",7", ",7"], [",7", ","], [",,", ",,"], ["", ","]):  # more than the head says
+        path = written(tmp_path, head, *map(str.__add__, ROWS, ends))
+        with pytest.raises(ValueError, match="path: given .*, which cannot be read") as raised:
+            tables.read(path)
+        assert "\n" not in str(raised.value)
+
+
+def test_names_stand_as_they_are_in_the_head(tmp_path):
+    """Behind empty lines and a mark of the encoding, in quotes and over two lines."""
+    head = '"label",member,"logits.a,b","logits.c\nd"'
+    path = written(tmp_path, "\ufeff", "", head, '"a,b",1,9.5,8.25', '"c\nd",0,2.5,1.75')
+    found = tables.read(path)
+    assert found["labels"].tolist() == [0, 1] and found["logits"].tolist()[1] == [2.5, 1.75]
+
+
 def test_bad_labels_of_named_classes(tmp_path):
     change = {f"probabilities.{k}": None for k in range(3)}
     change |= {f"probabilities.{name}": P[0, :, k] for k, name in enumerate(CLASSES)}

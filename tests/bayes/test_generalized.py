@@ -316,6 +316,27 @@ def test_average_interval_by_literal_loops(rng):
     assert 2 * average.value - 1 == pytest.approx(query.advantage().value)
 
 
+def test_am_is_asked_for_at_its_own_prior_alone(rng):
+    """Its coefficients hold 1 / p: elsewhere it is no mean of two rates and leaves [0, 1]."""
+    x, y = rng.normal(size=40) + 1, rng.normal(size=40)
+    am, other = metrics.am(0.1), bayes.Histogram(x, y, 0.5, 4)
+    ends = ([0.1], [0.2], [0.1], [0.2])
+    for call in (
+        lambda: bayes.generalized_advantage(am, x, y),
+        lambda: bayes.heuristic_advantage(am, x, y),
+        lambda: generalized.optimal_threshold(am, [0.2, 0.8], [0.3, 0.7], [0.7, 0.3]),
+        lambda: bayes.generalized_risk_interval(am, *ends, 0.5, 0.1),
+        lambda: bayes.average_risk_interval(am, other, x, y, 0.1),
+    ):
+        with pytest.raises(ValueError, match="^metric: given one that is made for a prior of 0.1,"):
+            call()
+    found = bayes.heuristic_advantage(metrics.am(0.1 + 0.2), x, y, prior=0.3)  # equal but rounding
+    assert 0.5 < found <= 1
+    # The same coefficients by hand are a metric of any population.
+    by_hand = Metric(0, 0.5 / 0.1, 0, 0, 0.5 / 0.9, 1, 0, 0, 0, 0)
+    assert by_hand == am and bayes.heuristic_advantage(by_hand, x, y) > 1
+
+
 def test_bad_input(rng):
     x, y = rng.normal(size=20), rng.normal(size=20)
     box = ([0.1], [0.2], [0.1], [0.2])

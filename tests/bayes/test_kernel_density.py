@@ -180,6 +180,15 @@ def test_advantage_without_a_grid_and_in_two_dimensions(rng, monkeypatch):
     assert estimate.low <= estimate.value <= estimate.high
 
 
+@pytest.mark.parametrize("apart, by_chance", [(2e5, False), (3e5, True)])
+def test_one_dimension_needs_no_chance_as_far_as_its_grid_reaches(apart, by_chance):
+    query = bayes.KernelDensity([0.0, apart], [0.5, apart + 0.5], bandwidth=1.0)
+    first, second = (query.advantage(rng=np.random.default_rng(seed)).value for seed in (0, 1))
+    # two pairs of normals half a bandwidth apart
+    assert first == pytest.approx(2 * stats.norm.cdf(0.25) - 1, abs=1e-2)
+    assert (first != second) == by_chance
+
+
 @pytest.mark.parametrize(
     "h, expected", [(1, 0.02), (0.05, 0.09), (0.01, 0.20), (0.001, 0.57), (0.0001, 0.92)]
 )

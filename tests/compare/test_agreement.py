@@ -27,6 +27,33 @@ class TestAgreement:
         # them.
         assert compare.top_overlap(first, coarse, 0.1).value == pytest.approx(10 / 40)
 
+    @pytest.mark.parametrize("shape", [(400,), (1, 400)])
+    def test_nothing_shared_of_one_target_leaves_room_for_what_its_top_cannot_show(self, shape):
+        # Resamples of nothing hold nothing. With probability (1 - p)^k none of k records is shared.
+        first = np.broadcast_to(np.arange(400.0), shape)
+        found = compare.top_overlap(first, -first, 0.02, delta=0.1)
+        assert (found.value, found.low) == (0, 0)
+        assert (1 - found.high) ** 8 == pytest.approx(0.1 / 2)
+
+    @pytest.mark.simulation
+    @pytest.mark.parametrize("r", [0.0, 0.5])
+    def test_coverage_of_a_small_top_of_one_target(self, r):
+        rng, hits = np.random.default_rng(4), 0
+        truth = stats.multivariate_normal([0, 0], [[1, r], [r, 1]]).cdf([stats.norm.ppf(0.01)] * 2)
+        for _ in range(60):
+            first = rng.normal(size=500)
+            second = r * first + np.sqrt(1 - r**2) * rng.normal(size=500)
+            e = compare.top_overlap(first, second, 0.01, rng=rng)
+            hits += e.low <= truth / 0.01 <= e.high
+        assert hits >= stats.binom.ppf(1e-3, 60, 0.95)
+
+    def test_a_top_of_less_than_one_record_is_refused(self):
+        x = np.arange(49.0)
+        assert compare.top_overlap(x, x, 1 / 49).value == 1
+        for share in (0.01, 0.02):
+            with pytest.raises(ValueError, match=f"^share: given {share} of 49 records,"):
+                compare.top_overlap(x, x, share)
+
     def test_resamples_are_ranked_anew(self):
         rng = np.random.default_rng(1)
         first, second = rng.normal(size=(2, 40))

@@ -111,6 +111,16 @@ def test_the_interval_of_a_rate_of_groups_covers(groups, trials, worst):
     assert min(covers[mean, alike] for mean, alike in covers if 0.1 < mean < 0.8) > 0.92
 
 
+def test_outputs_that_are_no_numbers_are_no_answers():
+    logits = np.zeros((2, 4, 3))
+    masks = np.array([[True, True, False, False]] * 2)
+    logits[1, 3, 2] = np.nan
+    with pytest.raises(ValueError, match="logits: given NaN outputs of a model"):
+        experiment.accuracies(logits, np.zeros(4, int), masks)
+    logits[1, 3, 2] = np.inf
+    assert experiment.accuracies(logits, np.zeros(4, int), masks)[1].tolist() == [1.0, 0.5]
+
+
 @pytest.mark.parametrize("hits", [[True, False], np.zeros((0, 3)), np.zeros((3, 0))])
 def test_no_groups_are_refused(hits):
     with pytest.raises(ValueError, match="hits: given shape"):

@@ -49,6 +49,13 @@ def test_a_small_draw_knows_the_classes_that_it_misses(monkeypatch):
     assert drawn.y.max() == 1 and drawn.n_classes == 8
 
 
+@pytest.mark.parametrize("count", [1798, 10**6, -1])
+def test_more_records_than_there_are_are_refused(count):
+    with pytest.raises(ValueError, match=f"n_examples: given {count}, expected .* from 0 to 1797"):
+        experiment.draw("digits", count, seed=0)
+    assert experiment.draw("digits", 1797, seed=0).rows.tolist() == list(range(1797))
+
+
 def test_records_of_one_class_are_refused(monkeypatch):
     _pretend(monkeypatch, np.zeros((9, 1)), np.zeros(9, int), ())
     with pytest.raises(ValueError, match="n_examples: given 5, expected enough records"):

@@ -91,6 +91,22 @@ def test_the_seconds_of_arrays_that_are_found_count(tmp_path, monkeypatch):
     assert clock.processor_seconds() >= 1000
 
 
+@pytest.mark.parametrize("share", [0, 0.5, 0.95])
+def test_a_kept_file_that_is_damaged_is_named(tmp_path, share):
+    experiment.kept(tmp_path, "count", lambda: [3] * 20)
+    experiment.kept_arrays(tmp_path, "targets", lambda: {"w": np.arange(900.0)})
+    for file in tmp_path.iterdir():
+        content = file.read_bytes()
+        file.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ValueError, match="folder: given .*count.json, which is damaged"):
+        experiment.kept(tmp_path, "count", lambda: 4)
+    with pytest.raises(ValueError, match="folder: given .*targets.npz, which is damaged"):
+        experiment.kept_arrays(tmp_path, "targets", dict)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    assert experiment.kept(tmp_path, "count", lambda: 4) == 4
+
+
 @pytest.mark.parametrize("at_once", [None, 1, 2, 5])
 def test_kept_models_are_those_that_the_recipe_trains(tmp_path, at_once):
     rng = np.random.default_rng(0)

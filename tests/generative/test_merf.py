@@ -25,6 +25,17 @@ def test_the_noise_is_the_smallest_that_keeps_the_budget(epsilon):
     assert spent <= epsilon and spent == pytest.approx(epsilon, rel=1e-4)
 
 
+@pytest.mark.parametrize("epsilon", [5.5e3, 1e6, 1e12])
+def test_a_budget_beyond_all_noise_is_not_spent(epsilon):
+    """Noise of a hundredth of what a record adds is the least; delta at what it spends is at delta.
+
+    Phi(mu / 2 - epsilon / mu) alone is left of delta there, with mu = 100.
+    """
+    gan = generative.dp_merf(X, LABELS, epsilon, n_steps=1)
+    assert gan.epsilon == pytest.approx(100 * (50 - stats.norm.ppf(1e-5)), rel=1e-3)
+    assert gan.epsilon < epsilon
+
+
 def test_one_record_moves_what_is_released_by_no_more_than_is_accounted_for():
     frequencies = RNG(1).normal(size=(64, 20))
     rows = X.reshape(30, -1)

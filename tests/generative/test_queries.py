@@ -108,6 +108,26 @@ class TestNearest:
         found = generative.nearest_distance(x, x)
         assert (found == 0).all() and not np.signbit(found).any()
 
+    @pytest.mark.parametrize("far", [0.0, 1e6, 1e8, 1e10])
+    @pytest.mark.parametrize("sides", [(1,), (1, -1)])
+    def test_far_from_the_origin_nothing_is_lost(self, far, sides):
+        # |x|^2 - 2 x.y + |y|^2 has no digit left of a distance of 1 where |x| is 1e8.
+        rng = np.random.default_rng(31)
+        side = far * rng.choice(sides, size=(90, 1))
+        points = rng.integers(-64, 65, (90, 5)) / 16 + side  # every difference is a float
+        synthetic, x = points[:60], points[60:]
+        squares = np.array([[((a - b) ** 2).sum() for b in synthetic] for a in x])
+        apart = np.sqrt(np.sort(squares, axis=1))
+        found = generative.nearest_distances(synthetic, x, 3)
+        np.testing.assert_allclose(found, -apart[:, :3], rtol=1e-12)
+        assert generative.ball_radius(synthetic, x) == pytest.approx(np.median(apart[:, 0]))
+        inside = apart <= 3.01
+        found = generative.monte_carlo(synthetic, x, 3.01, weight="count")
+        np.testing.assert_allclose(found, inside.mean(axis=1))
+        found = generative.monte_carlo(synthetic, x, 3.01)
+        weights = np.log(3.01 / np.maximum(apart, 3.01e-6))
+        np.testing.assert_allclose(found, np.where(inside, weights, 0).mean(axis=1), rtol=1e-9)
+
     def test_a_larger_release_is_never_further(self):
         rng = np.random.default_rng(4)
         x, synthetic = images(rng, 100), images(rng, 4000)
@@ -418,6 +438,19 @@ class TestDomias:
             for some in (sets, [s @ matrix + 5 for s in sets])
         )
         np.testing.assert_allclose(plain, mapped, rtol=1e-7, atol=1e-8)
+
+    @pytest.mark.parametrize("method", ["kernel", "gaussian"])
+    def test_of_fewer_components_rotations_and_a_common_scale_change_nothing(self, method):
+        rng = np.random.default_rng(32)
+        sets = [rng.normal(size=(n, 4)) + 0.3 * k for k, n in enumerate((200, 150, 40))]
+        matrix = rng.normal(size=(4, 4))
+        rotation, _ = np.linalg.qr(matrix)
+        plain, turned, mapped = (
+            generative.domias(*(s @ a for s in sets), method=method, components=2)
+            for a in (np.eye(4), 3 * rotation, matrix)
+        )
+        np.testing.assert_allclose(plain, turned, rtol=1e-7, atol=1e-8)
+        assert np.abs(plain - mapped).max() > 0.1
 
     def test_far_away_it_stays_finite(self):
         rng = np.random.default_rng(18)

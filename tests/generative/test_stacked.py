@@ -118,6 +118,20 @@ def test_the_slope_of_a_critic_is_its_gradient():
     assert torch.allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", RECIPES)
+def test_who_else_is_in_the_stack_matters_by_the_average_number_of_members_alone(kind):
+    pair, others = MASKS[:2], np.roll(MASKS[:2], 5, axis=1)
+    larger = np.ones_like(pair)
+    alone, beside, outnumbered = (
+        generative.gan_stack(RECORDS, np.concatenate(masks), RECIPES[kind], rng=seeded())
+        for masks in ([pair], [pair, others], [pair, larger])
+    )
+    for key, array in alone.weights.items():
+        np.testing.assert_allclose(array, beside.weights[key][:2], atol=1e-4)
+    key = "generator/layers.0.weight"
+    assert np.abs(alone.weights[key] - outnumbered.weights[key][:2]).max() > 0.01
+
+
 class TestResuming:
     @pytest.mark.parametrize("kind", RECIPES)
     def test_a_run_goes_on_from_its_folder(self, kind, tmp_path):

@@ -120,6 +120,16 @@ def test_a_record_goes_to_the_repository_and_its_notebook_does_not(
     assert "MIA_CODE" not in os.environ
 
 
+def test_plain_leaves_out_lines_for_ipython_alone(notebooks, tmp_path, monkeypatch):
+    notebook = nbformat.read(notebooks / "small.ipynb", 4)
+    lines = ["%matplotlib inline", "count = (", "17", "% 10", ")", "if flag:", "    !exit 1"]
+    notebook.cells.insert(1, nbformat.v4.new_code_cell("\n".join(lines)))
+    nbformat.write(notebook, notebooks / "small.ipynb")
+    monkeypatch.chdir(tmp_path)
+    assert call(notebooks, "--plain") == 0
+    assert json.loads((tmp_path / "results" / "record.json").read_text())["count"] == 7
+
+
 def test_plain_runs_without_the_notebook_tools(notebooks, tmp_path, monkeypatch):
     for missing in ("papermill", "nbformat", "nbclient", "IPython"):
         monkeypatch.setitem(__import__("sys").modules, missing, None)
@@ -177,6 +187,10 @@ def test_a_missing_parameter_file_lists_what_is_there(notebooks, capsys):
         ("data--scale", "data-scale", "expected the sections base, data, scale, data--scale"),
         ("car--paper", "car--papers", "given car--papers, expected DATA--SCALE"),
         ("    rate: 0.5", "    count: 0.5", "line 7: given count again, expected each name once"),
+        ("    count: 7", "    - 7", "scale: paper: given [7], expected lines `name: value`"),
+        ("  car--paper:\n    count: 8", "  3", "data--scale: given 3, expected names"),
+        (SECTIONS[SECTIONS.index("scale:") : SECTIONS.index("data--")], "scale:\n", "scale: given"),
+        (SECTIONS[SECTIONS.index("data:") :], "data:\nscale: {a: }\ndata--scale:\n", "data: given"),
         (SECTIONS, "- 5", "expected the sections"),
         (SECTIONS, "", "expected the sections"),
     ],
@@ -186,6 +200,22 @@ def test_a_broken_parameter_file_is_named(notebooks, capsys, before, after, mess
     (notebooks / "parameters" / "small.yaml").write_text(SECTIONS.replace(before, after))
     assert call(notebooks) == 1
     assert "small.yaml" in (line := one_line(capsys)) and message in line
+
+
+def test_nothing_below_a_name_changes_nothing(notebooks, tmp_path):
+    """YAML reads it as null, which is as good as {}."""
+    text, flat = (
+        "base:\ndata:\n  toy:  # as it is\nscale:\n  paper:\ndata--scale:\n",
+        tmp_path / "f",
+    )
+    for name, value in (
+        ("", {}),
+        ("  toy--paper:\n", {}),
+        ("  toy--paper: {count: 4}\n", {"count": 4}),
+    ):
+        (notebooks / "parameters" / "small.yaml").write_text(text + name)
+        assert call(notebooks, "--expand", str(flat), scale="paper") == 0
+        assert yaml.safe_load(flat.read_text()) == {"dataset": "toy", "scale": "paper"} | value
 
 
 @pytest.mark.parametrize(
@@ -317,6 +347,26 @@ def test_tidy_takes_out_the_paths_of_this_machine(home, other, monkeypatch):
     assert notebook["cells"][0]["outputs"][0]["text"] == ["book/a\n", "~/b", other]
     assert notebook["cells"][0]["outputs"][1]["data"]["image/png"] == base64
     assert notebook["metadata"] == {} and notebook["cells"][0]["metadata"] == {}
+
+
+@pytest.mark.parametrize("home", ["/", "", None])
+def test_nothing_is_taken_for_a_home_that_is_none(home, monkeypatch):
+    """In a container a user may have / for a home, or no name: every path would begin there."""
+
+    def unknown(name):
+        raise KeyError(name)
+
+    if home is None:
+        monkeypatch.delenv("HOME")
+        monkeypatch.setattr("pwd.getpwuid", unknown)
+    else:
+        monkeypatch.setenv("HOME", home)
+    text = [f"{ROOT}/book/a and/or 1/2\n", "/elsewhere/b and </td>", f"in {ROOT}"]
+    output = {"output_type": "stream", "name": "stdout", "text": text}
+    cell = {"cell_type": "code", "metadata": {}, "source": "", "outputs": [output]}
+    notebook = json.loads(run.tidy(json.dumps({"metadata": {}, "cells": [cell]})))
+    wanted = ["book/a and/or 1/2\n", "/elsewhere/b and </td>", "in ."]
+    assert notebook["cells"][0]["outputs"][0]["text"] == wanted
 
 
 def test_a_file_is_meant_from_where_one_stands(tmp_path, monkeypatch):

@@ -58,11 +58,15 @@ WRONG_PRIORS = (
     (other(location=[0.0, 1.0]), "priors['OUT'].location"),
     (other(location=np.zeros((3, 2))), "priors['OUT'].location"),
     (other(location=NAN), "priors['OUT'].location"),
+    (other(location=-1e101), "priors['OUT'].location"),
     (other(kappa=-1), "priors['OUT'].kappa"),
     (other(nu=NAN), "priors['OUT'].nu"),
     (other(nu=[1.0, 2.0]), "priors['OUT'].nu"),
+    (other(nu=1e101), "priors['OUT'].nu"),
+    (other(nu=-np.inf), "priors['OUT'].nu"),
     (other(variance=0), "priors['OUT'].variance"),
     (other(variance=np.inf), "priors['OUT'].variance"),
+    (other(variance=1e201), "priors['OUT'].variance"),
 )
 
 

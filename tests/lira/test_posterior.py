@@ -1,5 +1,7 @@
 """LiRA with Student's t against integrals, scipy's laws, literal loops and known priors."""
 
+import itertools
+
 import numpy as np
 import pytest
 from lira.test_lira import auc, empty_signals, null_deviation, some_signals
@@ -522,6 +524,26 @@ def test_bad_input(options, message):
     for attack, sides in ((lira.online, SIDE), (lira.leave_one_out, (X, WHO))):
         with pytest.raises(ValueError, match=f"^{message}"):
             attack(*sides, **{"variance": "bayesian"} | options)
+
+
+@pytest.mark.parametrize("covariance", ["spherical", "diagonal"])
+@pytest.mark.parametrize(
+    "attack, options", [(lira.online, {}), (lira.offline, {}), (lira.offline, {"tail": "density"})]
+)
+def test_priors_at_the_ends_of_what_is_allowed(attack, options, covariance):
+    """Nothing overflows there, and so many degrees of freedom are the normal law's."""
+    options = options | {"variance": "bayesian", "covariance": covariance}
+    parts = ((-9e99, 0.0, 9e99), (0, 1, INF), (0, 1e100, INF), (1e-60, 1e200))
+    for prior in itertools.product(*parts):
+        priors = {"IN": lira.Prior(*prior), "OUT": lira.Prior(0.0, 1, 1, 1.0)}
+        for sides in (priors, {"IN": priors["OUT"], "OUT": priors["IN"]}):
+            with np.errstate(divide="ignore"):  # 1e130 spreads out
+                assert np.isfinite(attack(*SIDE, **options, priors=sides)).all(), prior
+    found = [
+        attack(*SIDE, **options, priors=dict.fromkeys(("IN", "OUT"), lira.Prior(0.5, 1, nu, 2.0)))
+        for nu in (1e100, INF)
+    ]
+    np.testing.assert_allclose(*found, rtol=1e-9)
 
 
 def test_priors_are_those_of_an_attack():

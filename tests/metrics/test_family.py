@@ -159,6 +159,8 @@ def test_bad_input():
     for prior in (0, 1, -0.1, "half"):
         with pytest.raises(ValueError, match="prior"):
             family.am(prior)
+        with pytest.raises(ValueError, match="prior"):
+            Metric(0, 1, 0, 0, 1, 0, 1, 1, 1, 1, prior=prior)
     for weights in ((-1, 1, 1, 1), (0, 0, 1, 1), (1, 1, 0, 0)):
         with pytest.raises(ValueError, match="w1"):
             family.weighted_accuracy(*weights)

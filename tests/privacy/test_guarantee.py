@@ -2,11 +2,12 @@
 output.
 """
 
+import itertools
 import warnings
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import integrate, optimize, stats
 
 from mia_lib import bayes, privacy, train
 
@@ -64,6 +65,38 @@ def test_the_gaussian_guarantee_of_a_pair(epsilon, delta):
     logs = stats.norm.logcdf([mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu])
     assert np.exp(logs[0]) - np.exp(epsilon + logs[1]) == pytest.approx(delta, rel=1e-6)
     assert privacy.gaussian_at(0.9 * epsilon, delta).mu < mu
+
+
+def by_losses(mu, epsilon):
+    """delta(epsilon) of N(mu, 1) against N(0, 1) as the mean of 1 - e^(epsilon - loss) over losses
+    beyond epsilon: an integral of what is positive, so that no digit is lost.
+    """
+    far = epsilon / mu - mu / 2
+    start = max(0.0, -far - 40)
+    return integrate.quad(
+        lambda t: -np.expm1(-mu * t) * stats.norm.pdf(t + far),
+        start,
+        max(0.0, -far) + 40,
+        points=[max(start, -far), max(start, -far) + 1],
+        epsabs=0,
+        limit=500,
+    )[0]
+
+
+@pytest.mark.parametrize(
+    "epsilon, delta",
+    [
+        *itertools.product([1e-300, 1e-8, 1e6], [1e-12, 1e-5, 0.3]),
+        *itertools.product([1e-8, 1e6], [1e-17, 1e-100]),
+        (1e-12, 1e-5),
+    ],
+)
+def test_the_gaussian_guarantee_of_an_extreme_pair(epsilon, delta):
+    found = privacy.gaussian_at(epsilon, delta)
+    around = [by_losses(found.mu * factor, epsilon) for factor in (1 - 1e-5, 1, 1 + 1e-5)]
+    assert around[0] < delta < around[2] and around[1] == pytest.approx(delta, rel=1e-2)
+    assert found.epsilon(delta) == pytest.approx(epsilon, rel=1e-3, abs=1e-14)
+    assert found.tpr_at(0.5) >= 0.5
 
 
 def test_the_gaussian_guarantee_of_epsilon_0_tells_nothing():

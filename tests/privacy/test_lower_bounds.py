@@ -184,6 +184,28 @@ def test_f_dp_bound_is_where_the_family_is_no_longer_excluded():
     )
 
 
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 30.0, 2000.0, 3e4])
+@pytest.mark.parametrize("correct", [64, 80, 95])
+def test_f_dp_bound_does_not_ask_how_a_family_is_numbered(correct, scale):
+    found = privacy.epsilon_lower_bound_f_dp(
+        correct, 100, 1000, family=lambda number: privacy.gaussian(scale * number)
+    )
+    assert found > 0
+    assert found == pytest.approx(privacy.epsilon_lower_bound_f_dp(correct, 100, 1000), rel=1e-3)
+
+
+def test_f_dp_bound_of_a_guarantee_that_is_almost_none():
+    """270 of 500 exclude a mu of 1e-4 and not one of 1e-3: the bound lies between, and not at 0."""
+    found = privacy.epsilon_lower_bound_f_dp(270, 500)
+    assert privacy.excluded(privacy.gaussian(1e-4), 270, 500)
+    assert not privacy.excluded(privacy.gaussian(1e-3), 270, 500)
+    mu = optimize.brentq(lambda mu: privacy.gaussian(mu).epsilon(1e-5) - found, 1e-4, 1e-3)
+    for factor, expected in ((0.999, True), (1.001, False)):
+        assert privacy.excluded(privacy.gaussian(factor * mu), 270, 500) == expected
+    assert privacy.epsilon_lower_bound_f_dp(269, 500) == 0
+    assert not privacy.excluded(privacy.gaussian(1e-9), 269, 500)
+
+
 def in_and_out(scores, coins, guesses):
     """How many of the surest guesses are right, half of them "in" and half "out"."""
     order, half = np.argsort(scores), guesses // 2

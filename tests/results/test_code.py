@@ -213,6 +213,42 @@ def test_cells(toy):
     assert toy("f = lambda x: x + 1\nf(2)") != toy("f = lambda y: y + 1\nf(2)")  # f(x=2) might be
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "x = (\n    7\n    % {}\n)",
+        "x = (7\n% {})",
+        "x = [7\n\t% {},\n]",
+        "x = 7 \\\n    % {}",
+        "%matplotlib inline\nx = f(\n    7\n    % {},\n)\n%time f(2)",
+        "!echo '(\nx = (7\n    % {})",  # what the shell reads opens nothing
+        "text = '''\n% {}\n'''",
+    ],
+)
+def test_what_goes_on_in_a_next_line_is_python(toy, cell):
+    """IPython reads a line of its own only where a statement begins."""
+    assert toy(cell.format(3)) == toy(cell.format(3))
+    assert toy(cell.format(3)) != toy(cell.format(4))
+
+
+def test_an_operator_may_stand_in_a_line_of_its_own(toy):
+    assert toy("x = (\n    7\n    % 3\n)") == toy("x = 7 % 3")
+    assert toy("x = [\n    7\n    % 3]\n%time x") == toy("x = [7 % 3]\n%time x")
+
+
+def test_words_of_a_text_are_no_command(toy):
+    assert toy("text = '''\n!python -m toy.shapes\n'''", reached=True) == []
+
+
+def test_lines_for_ipython_count_word_by_word(toy):
+    for first, second in (
+        ("%matplotlib inline", "%matplotlib agg"),
+        ("if True:\n    !ls (", "if True:\n    !ls )"),
+        ("x = 3  # one \\\n%time x", "x = 3  # one \\\n%time y"),
+    ):
+        assert toy(first) == toy(first.replace("# one", "# two")) != toy(second)
+
+
 def test_claims_that_change_no_number_do_not_count(toy):
     plain = toy("from toy.maths import total\nx = total(3)\nfor i in range(3):\n    x += i")
     for claim in ("x > 1", "np.abs(x) < 3, 'far'", "run.figure(f'TPR {x}').low > max(x, 2)"):

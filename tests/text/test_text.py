@@ -71,6 +71,16 @@ def test_markov_source_is_a_law_over_texts():
     assert law[:, :3] == pytest.approx(np.tile([2 / 3, 1 / 3, 0], (5, 1)))
 
 
+@pytest.mark.parametrize(
+    "tokens", [[[0, 2]], [[-1, 0]], [[0.0, 1.0]], [[0, np.nan]], [0, 1], [[]], [[True]], [["a"]], 1]
+)
+def test_a_source_tells_nothing_of_what_is_no_text_of_its(tokens):
+    source = text.MarkovSource([0.5, 0.5], np.eye(2))
+    with pytest.raises(ValueError, match="^tokens: given .*, expected .*(0 ... 1|of shape)"):
+        source.log_likelihood(tokens)
+    assert source.log_likelihood(np.array([[1, 1]], np.uint8)).tolist() == [[np.log(0.5), 0]]
+
+
 def test_source_that_must_end_on_its_last_token():
     source = text.MarkovSource(np.array([0.0, 0.0, 1.0]), np.array([[0, 0, 1.0]] * 3))
     assert (source.sample(50, 4, np.random.default_rng(0)) == 2).all()

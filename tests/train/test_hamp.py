@@ -67,6 +67,17 @@ def test_an_answer_has_its_own_order_and_the_numbers_of_a_random_input():
     assert (dataclasses.replace(fit, seed=4).logits(state, X) != given).any()
 
 
+def test_the_random_input_is_that_of_the_row_and_not_of_the_record():
+    fit = train.Hamp(RECIPE, 0.5, seed=3)
+    state = fit(X, Y, MEMBERS, generators(3))
+    answers = fit.logits(state, X)
+    assert np.array_equal(fit.logits(state, X[:20]), answers[:, :20])
+    shifted = fit.logits(state, np.concatenate([X[1:21], X[:1]]))
+    own = np.sort(answers[:, 1:21], axis=-1)
+    assert np.array_equal(np.sort(shifted[:, :20], axis=-1), np.sort(answers[:, :20], axis=-1))
+    assert not np.array_equal(np.sort(shifted[:, :20], axis=-1), own)
+
+
 def test_of_equal_outputs_the_first_stays_the_answer():
     fit = train.Hamp(RECIPE, 0.5)
     state = {name: np.zeros_like(a) for name, a in RECIPE(X, Y, MEMBERS, generators(3)).items()}

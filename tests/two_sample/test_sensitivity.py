@@ -1,6 +1,8 @@
 """Rosenbaum's bound against all hidden causes and all assignments of tiny sets."""
 
 import itertools
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -106,6 +108,38 @@ def test_odds_are_where_the_bound_passes_the_level():
     assert two_sample.sensitivity_odds(x, y, 0.001, **labels) < odds
     assert two_sample.sensitivity_odds(x, y) < odds  # classes far apart hide the difference
     assert two_sample.sensitivity_odds(y, x) == 1.0
+
+
+def only_way(n_x, n_y, odds):
+    """The chance that S_Y is the n_y records whose odds are so much larger, by whole numbers."""
+    every = range(max(0, n_y - n_x), n_y + 1)
+    ways = [math.comb(n_y, m) * math.comb(n_x, n_y - m) * odds**m for m in every]
+    return float(Fraction(odds) ** n_y / sum(ways))
+
+
+@pytest.mark.parametrize("sizes", [((12, 12),), ((60, 20),), ((200, 200),), ((30, 10), (15, 40))])
+@pytest.mark.parametrize("gap", [0.1, 1e6])
+def test_wholly_separated_sets_have_one_assignment_as_extreme(sizes, gap):
+    rng, sides, labels = np.random.default_rng(8), ([], []), ([], [])
+    for c, each in enumerate(sizes):
+        for i, n in enumerate(each):
+            sides[i].append(rng.random(n) + i * (1 + gap) + 5 * c)
+            labels[i].append(np.full(n, c))
+    x, y, y_x, y_y = (np.concatenate(parts) for parts in (*sides, *labels))
+    options = dict(y_x=y_x, y_y=y_y) if len(sizes) > 1 else {}
+    before = 0.0
+    for odds in (1, 3, 40, 1000, 10**5, 10**8, 10**20, 10**60):
+        found = two_sample.sensitivity_p_value(x, y, float(odds), **options)
+        expected = np.prod([only_way(*each, Fraction(odds)) for each in sizes])
+        assert found == pytest.approx(expected, rel=1e-9)
+        assert before <= found <= 1
+        before = found
+    found = two_sample.sensitivity_odds(x, y, **options)
+    at = [
+        np.prod([only_way(*each, Fraction(found * factor)) for each in sizes])
+        for factor in (1, 1.001)
+    ]
+    assert at[0] <= 0.05 < at[1]
 
 
 @pytest.mark.simulation
