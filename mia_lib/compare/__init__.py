@@ -4,7 +4,7 @@ Scores of S targets on n examples are pooled. What was drawn independently is th
 bootstrap draws examples, all targets of one kept together, scores fixed. Models are never redrawn:
 a model drawn twice would be among its own shadow models. Intervals of a TPR and of a ratio of two
 are stretched by what models differ in instead (`metrics.pooled.spread`). No bootstrap is behind the
-interval of an AUC (`metrics.Roc.auc_interval`), of the TPR of one target (`metrics.Roc.tpr_at`) and
+interval of an AUC (`metrics.Roc.auc_interval`), of the TPR of one target (`metrics.Roc.tpr_at`) or
 of a power law, whose draws are independent.
 
 Taught in book/lira.ipynb.

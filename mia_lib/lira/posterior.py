@@ -43,8 +43,8 @@ from scipy import special
 from mia_lib import checks, model_checks
 from mia_lib.lira import choices, student
 
-# What a prior's numbers may be. Degrees of freedom may also be infinite: so many have to be, lest
-# their product with the variance overflow.
+# What a prior's numbers may be. Degrees of freedom may also be infinite: larger ones must be, or
+# their product with the variance overflows.
 RANGES = {
     "kappa": (0, np.inf),
     "nu": (0, model_checks.LARGEST),

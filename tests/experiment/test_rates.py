@@ -121,6 +121,15 @@ def test_outputs_that_are_no_numbers_are_no_answers():
     assert experiment.accuracies(logits, np.zeros(4, int), masks)[1].tolist() == [1.0, 0.5]
 
 
+@pytest.mark.simulation
+def test_where_few_groups_differ_much_from_all_others_the_interval_misses_half_the_time():
+    rng = np.random.default_rng(9)
+    chance = np.where(rng.random((400, 10, 1)) < 0.05, 0.9, 0.02)
+    found = [experiment.rate_of_groups(hits) for hits in rng.random((400, 10, 30)) < chance]
+    covers = np.mean([one.low <= 0.95 * 0.02 + 0.05 * 0.9 <= one.high for one in found])
+    assert abs(covers - 0.5) < 0.1
+
+
 @pytest.mark.parametrize("hits", [[True, False], np.zeros((0, 3)), np.zeros((3, 0))])
 def test_no_groups_are_refused(hits):
     with pytest.raises(ValueError, match="hits: given shape"):
