@@ -90,8 +90,8 @@ def top_overlap(first, second, share=0.01, *, delta=0.05, rng=None):
     Records tied at the border belong to the top in the part that is left of it: the expectation
     over random orders of the tied. The interval draws examples, all targets of one kept together.
     Where no record is shared resamples show next to nothing. Of one target the upper end is then at
-    least the Clopper-Pearson limit of none of the ``share * n`` records of its top; of several, whose
-    records are not independent, a width of 0 means few, not none. Taught in
+    least the Clopper-Pearson limit of none of the ``share * n`` records of its top; of several,
+    whose records are not independent, a width of 0 means few, not none. Taught in
     book/which_attack.ipynb.
 
     Examples

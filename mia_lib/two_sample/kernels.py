@@ -143,7 +143,8 @@ def squared_distances(x, y):
     norms = (near_x**2).sum(1), (near_y**2).sum(1)
     squares = norms[0][:, None] + norms[1] - 2 * near_x @ near_y.T
     # Rounding is some 1e-15 of the largest norm. Where that is no small share of a distance, the
-    # distance is summed from differences: most losses lie millions of times closer to each other than to a few.
+    # distance is summed from differences: most losses lie millions of times closer to each other
+    # than to a few.
     doubtful = np.flatnonzero(squares <= 1e-8 * max(norm.max() for norm in norms))
     if doubtful.size > MANY * squares.size:
         return spatial.distance.cdist(x, y, "sqeuclidean")
