@@ -18,9 +18,8 @@ import touched_generators
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ("image/png", "image/jpeg", "image/svg+xml")
-MACHINE_PATH = re.compile(
-    r"(?<![\w.:/])(?:/home/|/Users/|/root/|/tmp/|/private/var/|[A-Z]:\\+Users\\)[\w.\-]+"
-)
+HOMES = ("home", "Users", "root", "tmp", "private/var")  # folders of one machine or one user
+MACHINE_PATH = re.compile(rf"(?<![\w.:/])(?:/(?:{'|'.join(HOMES)})/|[A-Z]:\\+Users\\)[\w.\-]+")
 LONGEST_CELL = 30  # lines, those of parameters aside
 NO_ALT = re.compile(r"!\[\s*\]\(|<img(?![^>]*\balt=\"[^\"]+\")[^>]*>")
 

@@ -92,9 +92,9 @@ def rate_of_groups(hits, delta=0.05):
     of the groups, at most all, times the square of the ratio of t quantiles with all trials and
     with the groups: the interval of Korn and Graubard, Survey Methodology 24 (1998), 193-201, with
     the cap taken before the ratio, which is wider. A bootstrap over two or three groups is their
-    range, and misses a third of the time. This one misses more often than delta where few groups
-    differ much from all others: in half of our simulations of ten groups of 30 trials with a chance
-    of 0.02 or, one in twenty, of 0.9. Used in notebooks/hr_mmd.ipynb.
+    range, and misses half or a quarter of the time. This one misses more often than delta where few
+    groups differ much from all others: in half of our simulations of ten groups of 30 trials with a
+    chance of 0.02 or, one in twenty, of 0.9. Used in notebooks/hr_mmd.ipynb.
 
     Examples
     --------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mia_lib import experiment, metrics, signals
+from mia_lib import experiment, intervals, metrics, signals
 
 
 def models(n_models=3, n_queries=2, n=20, n_classes=4):
@@ -97,9 +97,7 @@ def counted(hits):
     ("groups", "trials", "worst"), [(2, 8, 0.97), (3, 8, 0.97), (10, 30, 0.86), (20, 8, 0.91)]
 )
 def test_the_interval_of_a_rate_of_groups_covers(groups, trials, worst):
-    """Groups with chances of their own, from all alike to nearly all 0 or 1. The bootstrap over
-    groups covered 62 % with two of them, 69 % with three.
-    """
+    """Groups with chances of their own, from all alike to nearly all 0 or 1."""
     rng, covers = np.random.default_rng(groups), {}
     for mean in (0.05, 0.3, 0.6, 0.9):
         for alike in (2.0, 20.0, 1e6):
@@ -119,6 +117,19 @@ def test_outputs_that_are_no_numbers_are_no_answers():
         experiment.accuracies(logits, np.zeros(4, int), masks)
     logits[1, 3, 2] = np.inf
     assert experiment.accuracies(logits, np.zeros(4, int), masks)[1].tolist() == [1.0, 0.5]
+
+
+@pytest.mark.parametrize(("groups", "misses"), [(2, 0.5), (3, 0.25)])
+def test_a_bootstrap_over_few_groups_would_be_their_range(groups, misses):
+    rng = np.random.default_rng(10 + groups)
+    chance = rng.beta(6, 4, (4_000, groups, 1))
+    shares = (rng.random((4_000, groups, 8)) < chance).mean(2)
+    drawn = intervals.bootstrap(
+        lambda weights: weights @ shares[0] / weights.sum(1), groups, 0.05, rng=rng
+    )
+    assert (drawn.low, drawn.high) == pytest.approx((shares[0].min(), shares[0].max()))
+    covers = (shares.min(1) <= 0.6) & (0.6 <= shares.max(1))
+    assert 1 - covers.mean() == pytest.approx(misses, abs=0.05)  # a median's: 2 ** (1 - groups)
 
 
 @pytest.mark.simulation
