@@ -25,6 +25,7 @@ import argparse
 import contextlib
 import hashlib
 import json
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -32,10 +33,10 @@ import time
 from pathlib import Path
 
 import assertions
+import matplotlib
 import nbformat
 import numpy as np
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError
+from IPython.core.interactiveshell import InteractiveShell
 
 import book
 
@@ -49,7 +50,13 @@ ROOT = book.ROOT
 RUNS = ROOT / "notebooks/results/reseed"
 TABLE = ROOT / "notebooks/results/reseed.json"
 SHIFTS = 20
-CELL_TIMEOUT = 3600  # seconds
+TIMEOUT = 3600  # seconds
+PLACES = "TMPDIR", "MIA_RUNS", "MIA_RESULTS", "XDG_CACHE_HOME"  # of a run alone
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(
+    "matplotlib.pyplot mia_lib mia_lib.experiment mia_lib.results.display myst_nb pandas "
+    "scipy.stats sklearn.linear_model statsmodels torch torchvision".split()
+)
 TODAYS, CHANGED = "as of today's code", "code since changed"
 ENOUGH = 3  # standard deviations between the mean and the limit
 START = """import sys as __sys__
@@ -78,32 +85,32 @@ def prepared(notebook, log):
 def execute(path, shift):
     """One notebook under one shift, from an empty store; what its assertions said.
 
-    A kernel that dies, killed or out of memory, ends the whole run: it says nothing of a claim.
+    The cells run as IPython runs them, in a process that has imported everything already and draws
+    no figures, which saves a third of the time. One that dies, killed or out of memory, ends the
+    whole run: it says nothing of a claim.
     """
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
-        log = Path(scratch, "assertions.json")
-        environment = dict(os.environ)
-        for name in ("TMPDIR", "MIA_RUNS", "MIA_RESULTS", "XDG_CACHE_HOME"):
-            Path(scratch, name).mkdir()
-            environment[name] = str(Path(scratch, name))
-        environment |= {"MIA_RESEED": str(shift), "OMP_NUM_THREADS": "1", "MIA_PROGRESS": "off"}
-        environment["PYTHONPATH"] = os.pathsep.join(
-            filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
-        )
-        client = NotebookClient(
-            prepared(nbformat.read(path, as_version=4), log),
-            timeout=CELL_TIMEOUT,
-            kernel_name="python3",
-            resources={"metadata": {"path": str(path.parent)}},
-            extra_arguments=["--log-level=40"],
-        )
-        error = None
-        try:
-            client.execute(env=environment)
-        except (CellExecutionError, CellTimeoutError) as raised:
-            name, value = getattr(raised, "ename", None), getattr(raised, "evalue", "")
-            error = f"{name or type(raised).__name__}: {value}".strip()[:300]
+        log, said = Path(scratch, "assertions.json"), Path(scratch, "error")
+        environment = {name: str(Path(scratch, name)) for name in PLACES}
+        for name in environment.values():
+            Path(name).mkdir()
+        environment |= {"MIA_RESEED": str(shift), "MIA_PROGRESS": "off"}
+        notebook = prepared(nbformat.read(path, as_version=4), log)
+        with _one_thread():
+            process = PROCESSES.Process(
+                target=run_cells, args=(notebook, path.parent, environment, said)
+            )
+            process.start()
+        process.join(TIMEOUT)
+        if process.is_alive():
+            process.kill()
+            process.join()
+            error = f"more than {TIMEOUT} seconds"
+        elif process.exitcode:
+            raise RuntimeError(f"{path.name}: the process ended with {process.exitcode}")
+        else:
+            error = said.read_text(encoding="utf-8") or None
         noted = json.loads(log.read_text(encoding="utf-8")) if log.is_file() else {}
     return {
         "error": error,
@@ -112,6 +119,38 @@ def execute(path, shift):
         "compared": noted.get("compared", {}),
         "seconds": round(time.monotonic() - begin, 1),
     }
+
+
+@contextlib.contextmanager
+def _one_thread():
+    """The server of processes reads the number of threads once, when the first one is started."""
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop("OMP_NUM_THREADS")
+        if before is not None:
+            os.environ["OMP_NUM_THREADS"] = before
+
+
+def run_cells(notebook, folder, environment, said):
+    """Every cell in turn until one raises; `said` gets the error, or nothing."""
+    os.environ.update(environment)
+    os.chdir(folder)
+    sys.path[:0] = ["", str(ROOT)]
+    matplotlib.use("agg")
+    shell = InteractiveShell.instance()
+    error = ""
+    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                result = shell.run_cell(cell.source, store_history=True)
+                raised = result.error_before_exec or result.error_in_exec
+                if raised and "raises-exception" not in cell.metadata.get("tags", []):
+                    error = f"{type(raised).__name__}: {raised}".strip()[:300]
+                    break
+    said.write_text(error, encoding="utf-8")
 
 
 def key_of(path):

@@ -3,13 +3,13 @@ were, and the table says how far each claim is from failing.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
-from nbclient.exceptions import DeadKernelError
 
 from mia_lib import machine
 
@@ -153,11 +153,35 @@ def test_chapters_that_train_are_shifted():
     assert not reseed.trains(ROOT / "book/records.ipynb")
 
 
-def test_a_kernel_that_dies_is_no_run(notebook):
+def test_a_process_that_dies_is_no_run(notebook):
     rewritten(notebook, 2, "import os\nos.kill(os.getpid(), 9)")
-    with pytest.raises(DeadKernelError):
+    with pytest.raises(RuntimeError, match=r"small.ipynb: the process ended with -9"):
         reseed.main(["--shifts", "1", str(notebook)])
     assert not list(reseed.RUNS.glob("*"))
+
+
+def test_the_first_cell_that_raises_is_the_last(notebook, monkeypatch, tmp_path):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    made = nbformat.read(notebook, as_version=4)
+    made.cells[:] = [
+        cell("display(1 + shift)", "raises-exception"),
+        cell("assert os.environ['OMP_NUM_THREADS'] == '1'\nassert Path.cwd().name == 'book'"),
+        cell("assert 'MIA' in os.environ['MIA_RUNS']\n{}['a key']"),
+        cell("assert False"),
+    ]
+    made.cells.insert(0, cell("import os\nfrom pathlib import Path"))
+    nbformat.write(made, notebook)
+    run = reseed.execute(notebook, 1)
+    assert (run["error"], run["failed"], run["assertions"]) == ("KeyError: 'a key'", [], 3)
+    assert os.environ["OMP_NUM_THREADS"] == "7" and Path.cwd().name != "book"
+
+
+def test_what_takes_too_long_is_ended_and_what_it_found_is_kept(notebook, monkeypatch):
+    rewritten(notebook, 3, "import time\ntime.sleep(600)")
+    monkeypatch.setattr(reseed, "TIMEOUT", 20)
+    run = reseed.execute(notebook, 2)
+    assert run["error"] == "more than 20 seconds" and run["seconds"] < 60
+    assert run["failed"] == ["cell 0, assertion 1: shift != 2"]
 
 
 def rewritten(notebook, place, source):
