@@ -13,6 +13,7 @@ from mia_lib import checks
 from mia_lib.two_sample import class_means
 
 EXACT = 2**18  # assignments times candidates that are enumerated; beyond, the normal law
+GROWTH = 1e-9  # of p, relative: less is rounding, and a search that follows it may never end
 
 
 def sensitivity_p_value(x, y, odds=1.0, *, y_x=None, y_y=None):
@@ -177,7 +178,7 @@ def _normal(classes, observed, gamma):
             mean = mean + sum(means[i][best[i]] for i in others)
             variance = variance + sum(variances[i][best[i]] for i in others)
             tried = p_value(mean, variance)
-            if tried.max() > tried[best[c]]:
+            if tried.max() > tried[best[c]] * (1 + GROWTH):
                 best[c] = int(np.argmax(tried))
         if best == before:
             break
