@@ -86,7 +86,7 @@ def execute(path, shift):
     """One notebook under one shift, from an empty store; what its assertions said.
 
     The cells run as IPython runs them, in a process that has imported everything already and draws
-    no figures, which saves a third of the time. One that dies, killed or out of memory, ends the
+    no figures, which saves about half of the time. One that dies, killed or out of memory, ends the
     whole run: it says nothing of a claim.
     """
     begin = time.monotonic()
