@@ -31,12 +31,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from unittest import mock
 
 import assertions
 import matplotlib
 import nbformat
 import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 import book
 
@@ -86,8 +88,8 @@ def execute(path, shift):
     """One notebook under one shift, from an empty store; what its assertions said.
 
     The cells run as IPython runs them, in a process that has imported everything already and draws
-    no figures, which saves about half of the time. One that dies, killed or out of memory, ends the
-    whole run: it says nothing of a claim.
+    no figures. One that dies, killed or out of memory, ends the whole run: it says nothing of a
+    claim.
     """
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
@@ -97,15 +99,19 @@ def execute(path, shift):
             Path(name).mkdir()
         environment |= {"MIA_RESEED": str(shift), "MIA_PROGRESS": "off"}
         notebook = prepared(nbformat.read(path, as_version=4), log)
-        with _one_thread():
-            process = PROCESSES.Process(
-                target=run_cells, args=(notebook, path.parent, environment, said)
-            )
+        process = PROCESSES.Process(
+            target=run_cells, args=(notebook, path.parent, environment, said)
+        )
+        # Read once, by the server of processes, which the first of them starts.
+        with mock.patch.dict(os.environ, OMP_NUM_THREADS="1"):
             process.start()
-        process.join(TIMEOUT)
-        if process.is_alive():
+        try:
+            process.join(TIMEOUT)
+        finally:
+            late = process.is_alive()
             process.kill()
             process.join()
+        if late:
             error = f"more than {TIMEOUT} seconds"
         elif process.exitcode:
             raise RuntimeError(f"{path.name}: the process ended with {process.exitcode}")
@@ -121,31 +127,18 @@ def execute(path, shift):
     }
 
 
-@contextlib.contextmanager
-def _one_thread():
-    """The server of processes reads the number of threads once, when the first one is started."""
-    before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = "1"
-    try:
-        yield
-    finally:
-        os.environ.pop("OMP_NUM_THREADS")
-        if before is not None:
-            os.environ["OMP_NUM_THREADS"] = before
-
-
 def run_cells(notebook, folder, environment, said):
     """Every cell in turn until one raises; `said` gets the error, or nothing."""
     os.environ.update(environment)
     os.chdir(folder)
     sys.path[:0] = ["", str(ROOT)]
     matplotlib.use("agg")
-    shell = InteractiveShell.instance()
+    shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
     error = ""
     with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
         for cell in notebook.cells:
             if cell.cell_type == "code":
-                result = shell.run_cell(cell.source, store_history=True)
+                result = shell.run_cell(cell.source)
                 raised = result.error_before_exec or result.error_in_exec
                 if raised and "raises-exception" not in cell.metadata.get("tags", []):
                     error = f"{type(raised).__name__}: {raised}".strip()[:300]

@@ -48,8 +48,9 @@ def sensitivity_p_value(x, y, odds=1.0, *, y_x=None, y_y=None):
     (Rosenbaum and Krieger 1990): k is what is left to try. Small sets are enumerated. For others
     the sum over S_Y is taken as normal, with its exact mean and variance (Fisher's noncentral
     hypergeometric law says how many of the k are in S_Y), and with several classes k is improved
-    class by class until p grows no more. Where in every class S_Y scores higher throughout, one
-    assignment alone reaches the sum and p is its probability, exactly, which no normal law has.
+    class by class until p grows by less than 1e-9 of itself. Where in every class S_Y scores higher
+    throughout, one assignment alone reaches the sum and p is its probability, exactly, which no
+    normal law has.
     Taught in book/class_aware.ipynb.
 
     Examples

@@ -160,7 +160,7 @@ def test_a_process_that_dies_is_no_run(notebook):
     assert not list(reseed.RUNS.glob("*"))
 
 
-def test_the_first_cell_that_raises_is_the_last(notebook, monkeypatch, tmp_path):
+def test_the_first_cell_that_raises_is_the_last(notebook, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     made = nbformat.read(notebook, as_version=4)
     made.cells[:] = [
