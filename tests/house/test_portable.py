@@ -26,6 +26,14 @@ def here():
     return machine.report()
 
 
+def known_to_few(blas):
+    """{"BLAS"} where its own choice is the kernel of AVX2: a release of OpenBLAS that is older than
+    the processor does not know it, and takes that kernel although the processor has AVX-512.
+    """
+    beyond = ("SkylakeX", "Cooperlake", "SapphireRapids")
+    return set() if any(kernel in blas for kernel in beyond) else {"BLAS"}
+
+
 @x86
 @pytest.mark.parametrize("name", portable.ENVIRONMENTS)
 def test_an_environment_changes_what_is_reported(name, here):
@@ -35,8 +43,9 @@ def test_an_environment_changes_what_is_reported(name, here):
     assert changes or name not in portable.fewer(here)
     want = {"avx2": ("AVX2", "Haswell"), "sse": ("DEFAULT", "")}[name]
     assert there["torch"] == want[0] and want[1] in there["BLAS"]
-    if "AVX512" in here["torch"]:  # a processor on which every library has something to leave out
-        assert portable.unchanged(there, here) == []
+    if "AVX512" in here["torch"]:  # a processor on which the libraries have something to leave out
+        same = set(portable.unchanged(there, here))
+        assert same <= (set() if name == "sse" else known_to_few(here["BLAS"]))
         assert "512" not in " ".join(there[library] for library in portable.REPORTS)
     assert there["numpy"] != here["numpy"] or not any(
         feature.startswith(portable.NUMPY_BEYOND[name]) for feature in here["numpy"].split()
