@@ -5,9 +5,9 @@ book/claims.yaml is a list of claims. An entry has
 - id, paper, claim, place: a name, the file of book/papers or, of what came after the five papers,
   a name of `LATER`, the claim in our words, where it is;
 - number: arguments of `results.paper` after the paper, where it prints one (may be left out);
-- notebook, what: the rows of records that decide it; a list of names means the first that a record
-  has. With `minus` or `over` it is the difference or the ratio of two rows of one record. `what:
-  not measured` where no record decides it;
+- notebook, what: the rows of records that decide it. A list of notebooks means the records of each,
+  a list of rows the first that a record has. With `minus` or `over` it is the difference or the
+  ratio of two rows of one record. `what: not measured` where no record decides it;
 - needs: of a row that a notebook makes of two others, these two. Where one of them is not resolved
   the notebook writes no such row, and the claim is undecided there and not unasked;
 - region: [low, high], "above X" or "below X", which leave X out; reason: why that region. An end
@@ -53,7 +53,7 @@ _NEEDED = {
     "region_since": datetime.date,
     "seen_before": bool,
 }
-_MEASURED = {"notebook": str, "data": (str, list), "scale": str}
+_MEASURED = {"notebook": (str, list), "data": (str, list), "scale": str}
 _OPTIONAL = {
     "number": list,
     "minus": (str, list),
@@ -154,22 +154,21 @@ def evaluate(claims, records=None):
     lines = []
     for claim in claims:
         found = [
-            {"data": record["data"], "scale": record["scale"], "date": record["date"]}
+            {key: record[key] for key in ("notebook", "data", "scale", "date")}
             | _judged(ours, claim["region"], claim.get("computed", False))
             for record in _asked(claim, records)
             if (ours := measured(claim, record)) is not None
         ]
         nothing = Estimate(np.nan, np.nan, np.nan)
         missing = {"ours": nothing, "verdict": NOT_MEASURED, "stays": False}
-        for line in found or [{"data": "", "scale": "", "date": ""} | missing]:
+        missing |= {"notebook": "".join(_listed(claim.get("notebook", []))[:1])}
+        missing |= dict.fromkeys(("data", "scale", "date"), "")
+        for line in found or [missing]:
             kept = ("id", "paper", "claim", "place", "region", "reason")
             number = claim.get("number")
             lines.append(
                 {key: claim[key] for key in kept}
-                | {
-                    "printed": None if number is None else results.paper(claim["paper"], *number),
-                    "notebook": claim.get("notebook", ""),
-                }
+                | {"printed": None if number is None else results.paper(claim["paper"], *number)}
                 | line
             )
     return pd.DataFrame(lines)
@@ -279,7 +278,7 @@ def _asked(claim, records):
     chosen = [
         record
         for record in records
-        if record["notebook"] == claim.get("notebook")
+        if record["notebook"] in _listed(claim.get("notebook", []))
         and (claim["data"] == "every" or record["data"] in claim["data"])
         and claim["scale"] in ("largest", record["scale"])
         and measured(claim, record) is not None
@@ -293,8 +292,7 @@ def _row(names, rows):
     of a row without a value, says that the rate is not resolved, which leaves the claim undecided
     and not unasked; else None.
     """
-    names = [names] if isinstance(names, str) else names
-    there = {}
+    names, there = _listed(names), {}
     for row in rows:
         if row["what"] in names:
             there.setdefault(row["what"], row)
@@ -304,6 +302,10 @@ def _row(names, rows):
             return Estimate(*(by_name[name][key] for key in ("value", "low", "high")))
     unresolved = any(map(_unresolved, there.values()))
     return Estimate(np.nan, np.nan, np.nan) if unresolved else None
+
+
+def _listed(names):
+    return [names] if isinstance(names, str) else names
 
 
 def _unresolved(row):

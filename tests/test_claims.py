@@ -79,7 +79,7 @@ def test_a_record_decides_it(claim):
     deciding = [
         record
         for record in RECORDS
-        if record["notebook"] == claim["notebook"] and claims.measured(claim, record) is not None
+        if record["notebook"] in listed(claim["notebook"]) and claims.measured(claim, record) is not None
     ]
     assert deciding, "or the claim says that it is not measured"
     if claim["data"] != "every":
@@ -89,7 +89,7 @@ def test_a_record_decides_it(claim):
     known = {
         row["what"]
         for record in RECORDS
-        if record["notebook"] == claim["notebook"]
+        if record["notebook"] in listed(claim["notebook"])
         for row in record["rows"]
     }
     assert set(names) <= known  # each of the alternatives is a row of some record
@@ -102,7 +102,7 @@ def test_a_region_is_older_than_what_decides_it_unless_the_claim_says_otherwise(
     now = datetime.datetime.now(datetime.UTC) if exact else datetime.date.today()
     assert since <= now
     for record in RECORDS:
-        if record["notebook"] != claim.get("notebook") or claim["seen_before"]:
+        if record["notebook"] not in listed(claim.get("notebook", [])) or claim["seen_before"]:
             continue
         if claims.measured(claim, record) is not None:
             made = datetime.datetime.fromisoformat(record["date"])
@@ -135,7 +135,7 @@ def test_no_data_set_that_has_a_record_is_left_out(claim):
     rows = [listed(claim[key]) for key in ("what", "minus", "over") if key in claim]
     kinds = [set(map(without_sizes, names)) for names in rows]
     for record in RECORDS:
-        if record["notebook"] == claim["notebook"]:
+        if record["notebook"] in listed(claim["notebook"]):
             there = {row["what"] for row in record["rows"] if row["value"] is not None}
             alike = set(map(without_sizes, there))
             if all(kind & alike for kind in kinds) or set(claim.get("needs", ["?"])) <= there:
@@ -152,7 +152,7 @@ def test_the_largest_scale_is_not_passed_over_for_a_size_in_a_name(claim):
     scale = dict(claims.evaluate([claim], RECORDS)[["data", "scale"]].to_numpy())
     order = claims.SCALES.index
     for record in RECORDS:
-        if record["notebook"] == claim["notebook"] and record["data"] in scale:
+        if record["notebook"] in listed(claim["notebook"]) and record["data"] in scale:
             alike = {without_sizes(r["what"]) for r in record["rows"] if r["value"] is not None}
             if all(kind & alike for kind in kinds):
                 assert order(record["scale"]) <= order(scale[record["data"]])
@@ -164,7 +164,7 @@ def test_the_rows_of_a_difference_are_of_one_size(claim):
     if not other or len(listed(claim["what"])) == len(other[0]) == 1:
         return  # one row each, which the claim names
     for record in RECORDS:
-        if record["notebook"] == claim["notebook"]:
+        if record["notebook"] in listed(claim["notebook"]):
             there = [row["what"] for row in record["rows"] if row["value"] is not None]
             first, second = (
                 next((name for name in names if name in there), None)
@@ -218,13 +218,13 @@ def test_a_claim_that_had_seen_nothing_is_older_than_the_first_of_its_records(gi
     """A record that is made again has a new date; its earlier versions have the first."""
     first = {}
     blind = [claim for claim in MEASURED if not claim["seen_before"]]
-    for name in {claim["notebook"] for claim in blind}:
+    for name in {name for claim in blind for name in listed(claim["notebook"])}:
         named = f"notebooks/results/{name}--*.json"
         for path in set(git("log", "--format=", "--name-only", "--", named).split()):
             for _, text in versions(git, path):
                 made = json.loads(text) if text else {"rows": []}
                 for claim in blind:
-                    if claim["notebook"] == name and made["rows"]:
+                    if name in listed(claim["notebook"]) and made["rows"]:
                         if claims.measured(claim, made) is not None:
                             first.setdefault(claim["id"], []).append(made["date"])
     for claim in blind:
@@ -280,6 +280,20 @@ def test_rows_that_are_missing_or_not_measured_decide_nothing():
     zero = record([("a", 1.0, 0.5, 2.0), ("b", 0.0, 0.0, 0.0)])
     assert claims.measured(claim(over="b"), zero) == Estimate(np.inf, np.inf, np.inf)
     assert math.isnan(claims.measured(claim(what="b", over="b"), zero).value)
+
+
+def test_a_claim_of_two_notebooks_has_a_line_for_the_records_of_each():
+    there = [
+        record(ROWS),
+        record([("a", 3.0, 2.5, 3.5)], data="cifar10", notebook="lira_stored"),
+        record([("a", 0.5, 0.4, 0.6)], data="mnist", notebook="other"),
+    ]
+    lines = claims.evaluate([claim(notebook=["lira", "lira_stored"])], there)
+    assert [*lines["notebook"]] == ["lira_stored", "lira"]  # by data set
+    assert [*lines["data"]] == ["cifar10", "digits"]
+    assert [*lines["verdict"]] == ["refuted", "confirmed"]
+    (nothing,) = claims.evaluate([claim(notebook=["lira", "b"], what="z")], there).itertuples()
+    assert (nothing.notebook, nothing.data, nothing.verdict) == ("lira", "", "not measured")
 
 
 @pytest.mark.parametrize(

@@ -85,9 +85,18 @@ def tpr_ratio(scores, baseline, member, fpr, *, delta=0.05, rng=None):
     if np.isinf(low) or high == 0:
         # one of the two finds nobody, which resampling cannot vary: the ends come from both rates
         ours, theirs = (curve.tpr_at(fpr, delta / 2, rng=rng) for curve in curves)
-        low = min(low, ours.low / theirs.high)
-        high = max(high, ours.high / theirs.low if theirs.low else np.inf)
+        low = min(low, _over(ours.low, theirs.high, 0.0))
+        high = max(high, _over(ours.high, theirs.low, np.inf))
     return intervals.Estimate(value, low, high)
+
+
+def _over(ours, theirs, unknown):
+    """A ratio of two limits; where ties let the baseline find nobody at all, inf, or `unknown` if
+    the attack may find nobody either.
+    """
+    if theirs:
+        return ours / theirs
+    return np.inf if ours else unknown
 
 
 def _stretch(curves, rates, fpr, delta):

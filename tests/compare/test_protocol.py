@@ -250,3 +250,14 @@ class TestBadInput:
         member = np.arange(40).reshape(2, 20) % 2 == 0
         good = member + np.zeros((2, 20))
         assert compare.tpr_ratio(good, -good, member, 0.1) == (np.inf, 0, np.inf)
+
+    def test_a_ratio_to_what_ties_keep_from_finding_anybody(self):
+        """With one level for all, no threshold accuses few: the baseline's limits are both 0."""
+        member = np.arange(8000).reshape(4, 2000) % 2 == 0
+        tied = np.zeros(member.shape)
+        good = np.random.default_rng(30).normal(size=member.shape) + 2 * member
+        rng = np.random.default_rng(31)
+        ratio = compare.tpr_ratio(good, tied, member, 0.1, rng=rng)
+        assert metrics.roc(tied, member).tpr_at(0.1, rng=rng) == (0, 0, 0)
+        assert ratio == (np.inf, np.inf, np.inf)
+        assert compare.tpr_ratio(tied, good, member, 0.1, rng=rng) == (0, 0, 0)
