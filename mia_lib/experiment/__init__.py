@@ -3,8 +3,8 @@
 `files` reads what a user brings; `ranges` says what each parameter may be, as data; `run` is one
 run of a notebook from its checked parameters to its record; `records` draws the records, their
 roles and labels; `rates` reads figures off models and curves; `seeds` puts the figures of several
-seeds together; `recipes` changes networks; `work` keeps what is done, so that a run that was broken
-off goes on.
+seeds together; `recipes` changes networks; `stored` opens those of the stored signals; `work` keeps
+what is done, so that a run that was broken off goes on.
 
 Used in notebooks/lira_dp.ipynb, the model for the others.
 """
@@ -34,6 +34,7 @@ from mia_lib.experiment.recipes import with_layers
 from mia_lib.experiment.records import Drawn, deal, draw, evenly, noisy_labels, subsets
 from mia_lib.experiment.run import Run, begin
 from mia_lib.experiment.seeds import over_seeds
+from mia_lib.experiment.stored import stored_network
 from mia_lib.experiment.work import kept, kept_array, kept_arrays, kept_fit, work_folder
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "several",
     "share",
     "signal",
+    "stored_network",
     "subsets",
     "whole",
     "with_layers",
