@@ -61,6 +61,7 @@ _OPTIONAL = {
     "needs": list,
     "computed": bool,
 }
+_NAMES = ("notebook", "what", "minus", "over", "needs", "data", "number")
 
 
 def load(path=None):
@@ -274,7 +275,7 @@ def _judged(ours, region, computed):
 
 
 def _asked(claim, records):
-    """The records that a claim names: of its notebook, data sets and scale."""
+    """The records that a claim names: of each of its notebooks, of its data sets and scale."""
     chosen = [
         record
         for record in records
@@ -283,8 +284,9 @@ def _asked(claim, records):
         and claim["scale"] in ("largest", record["scale"])
         and measured(claim, record) is not None
     ]
-    chosen.sort(key=lambda record: (record["data"], SCALES.index(record["scale"])))
-    return list({record["data"]: record for record in chosen}.values())
+    place = _listed(claim.get("notebook", [])).index
+    chosen.sort(key=lambda r: (r["data"], place(r["notebook"]), SCALES.index(r["scale"])))
+    return list({(record["data"], record["notebook"]): record for record in chosen}.values())
 
 
 def _row(names, rows):
@@ -306,6 +308,11 @@ def _row(names, rows):
 
 def _listed(names):
     return [names] if isinstance(names, str) else names
+
+
+def _different(names):
+    texts = [name for name in names if isinstance(name, str) and name]
+    return 0 < len(set(texts)) == len(names)
 
 
 def _unresolved(row):
@@ -348,6 +355,8 @@ def _check(name, claim):
             checks.fail(f"{name}.{key}", "an unknown entry", ", ".join([*needed, *_OPTIONAL]))
         if not isinstance(value, kind):
             checks.fail(f"{name}.{key}", repr(value), f"an entry of type {kind}")
+        if key in _NAMES and not _different(_listed(value)):
+            checks.fail(f"{name}.{key}", repr(value), "a name, or a list of different names")
     if "minus" in claim and "over" in claim:
         checks.fail(name, "minus and over", "one of them")
     if claim.get("computed") and ("minus" in claim or "over" in claim):

@@ -79,9 +79,11 @@ def test_a_record_decides_it(claim):
     deciding = [
         record
         for record in RECORDS
-        if record["notebook"] in listed(claim["notebook"]) and claims.measured(claim, record) is not None
+        if record["notebook"] in listed(claim["notebook"])
+        and claims.measured(claim, record) is not None
     ]
     assert deciding, "or the claim says that it is not measured"
+    assert set(listed(claim["notebook"])) == {record["notebook"] for record in deciding}
     if claim["data"] != "every":
         assert set(claim["data"]) <= {record["data"] for record in deciding}
     keys = ("what", "minus", "over", "needs")
@@ -149,13 +151,15 @@ def test_the_largest_scale_is_not_passed_over_for_a_size_in_a_name(claim):
         return
     rows = [listed(claim[key]) for key in ("what", "minus", "over") if key in claim]
     kinds = [set(map(without_sizes, names)) for names in rows]
-    scale = dict(claims.evaluate([claim], RECORDS)[["data", "scale"]].to_numpy())
+    lines = claims.evaluate([claim], RECORDS)
+    scale = {(line.notebook, line.data): line.scale for line in lines.itertuples()}
     order = claims.SCALES.index
     for record in RECORDS:
-        if record["notebook"] in listed(claim["notebook"]) and record["data"] in scale:
+        place = record["notebook"], record["data"]
+        if place in scale:
             alike = {without_sizes(r["what"]) for r in record["rows"] if r["value"] is not None}
             if all(kind & alike for kind in kinds):
-                assert order(record["scale"]) <= order(scale[record["data"]])
+                assert order(record["scale"]) <= order(scale[place])
 
 
 @pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim["id"])
@@ -283,15 +287,23 @@ def test_rows_that_are_missing_or_not_measured_decide_nothing():
 
 
 def test_a_claim_of_two_notebooks_has_a_line_for_the_records_of_each():
+    """Of one data set too, in the order of the data and of the claim's list."""
     there = [
-        record(ROWS),
         record([("a", 3.0, 2.5, 3.5)], data="cifar10", notebook="lira_stored"),
+        record(ROWS, scale="default", notebook="lira_stored"),
+        record(ROWS),
+        record([("a", 3.0, 2.5, 3.5)], scale="default"),
         record([("a", 0.5, 0.4, 0.6)], data="mnist", notebook="other"),
     ]
-    lines = claims.evaluate([claim(notebook=["lira", "lira_stored"])], there)
-    assert [*lines["notebook"]] == ["lira_stored", "lira"]  # by data set
-    assert [*lines["data"]] == ["cifar10", "digits"]
-    assert [*lines["verdict"]] == ["refuted", "confirmed"]
+    expected = [
+        ("cifar10", "lira_stored", "paper", "refuted"),
+        ("digits", "lira", "paper", "confirmed"),
+        ("digits", "lira_stored", "default", "confirmed"),
+    ]
+    for records in (there, there[::-1]):
+        lines = claims.evaluate([claim(notebook=["lira", "lira_stored"])], records)
+        found = lines[["data", "notebook", "scale", "verdict"]]
+        assert [*found.itertuples(index=False, name=None)] == expected
     (nothing,) = claims.evaluate([claim(notebook=["lira", "b"], what="z")], there).itertuples()
     assert (nothing.notebook, nothing.data, nothing.verdict) == ("lira", "", "not measured")
 

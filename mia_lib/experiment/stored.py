@@ -1,7 +1,9 @@
 """Networks whose signals lie in the repository, where they were trained."""
 
-from mia_lib import shadow, train
+from mia_lib import checks, data, shadow, train
 from mia_lib.data import stored_signals
+
+SAME = ("fit", "masks", "seed", "x", "y")  # of a manifest: what makes a network that one
 
 
 def stored_network(name, s):
@@ -22,16 +24,29 @@ def stored_network(name, s):
     Raises
     ------
     ValueError
-        If MIA_RUNS does not hold the network, which scripts/signals.py leaves on the machine where
-        it is trained.
+        For an unknown name or a network whose signals are not stored; if the folder that MIA_RUNS
+        names does not hold it, holds another one in its place, or one that is damaged.
+        scripts/signals.py leaves the networks on the machine where it trains them.
 
     Notes
     -----
     Used in notebooks/lira_stored.ipynb.
     """
+    checks.choice("name", name, stored_signals.NAMES)
+    s = checks.integer("s", s, 0)
+    said = data.signals(name, s + 1).provenance[s]["manifest"]
     block, model = divmod(s, stored_signals.BLOCK)
     home = shadow.folder("signals").parent / f"signals--{name}"
-    store = shadow.load(home / f"block-{block:02d}" / f"model-{model:02d}")
-    fields = {key: value for key, value in store.manifest["fit"].items() if key != "class"}
-    recipe = train.Classifier(**fields | {"hidden": tuple(fields["hidden"])})
-    return recipe, {key: array[None] for key, array in store.weights(0).items()}
+    path = home / f"block-{block:02d}" / f"model-{model:02d}"
+    expected = f"network {s} of {name}, which scripts/signals.py leaves where it trains it"
+    if not (path / "manifest.json").exists():
+        checks.fail("MIA_RUNS", f"a folder without {path.relative_to(home.parent)}", expected)
+    try:
+        store = shadow.load(path)
+        state = {key: array[None] for key, array in store.weights(0).items()}
+        same = all(store.manifest[part] == said[part] for part in SAME)
+    except Exception as error:  # zipfile, json, numpy and the system each have their own
+        checks.fail("MIA_RUNS", f"{path}, which is damaged ({type(error).__name__})", expected)
+    if not same:
+        checks.fail("MIA_RUNS", f"{path} with another network", expected)
+    return train.Classifier(**{k: v for k, v in said["fit"].items() if k != "class"}), state

@@ -252,12 +252,38 @@ class TestBadInput:
         assert compare.tpr_ratio(good, -good, member, 0.1) == (np.inf, 0, np.inf)
 
     def test_a_ratio_to_what_ties_keep_from_finding_anybody(self):
-        """With one level for all, no threshold accuses few: the baseline's limits are both 0."""
-        member = np.arange(8000).reshape(4, 2000) % 2 == 0
+        """With one level for all, no threshold accuses few: the baseline's limits are both 0. The
+        lower end then comes from what none of 2,000 examples allows.
+        """
+        member = np.arange(8000).reshape(4, 2000) % 2 == 0  # every second example in all targets
         tied = np.zeros(member.shape)
         good = np.random.default_rng(30).normal(size=member.shape) + 2 * member
         rng = np.random.default_rng(31)
         ratio = compare.tpr_ratio(good, tied, member, 0.1, rng=rng)
         assert metrics.roc(tied, member).tpr_at(0.1, rng=rng) == (0, 0, 0)
-        assert ratio == (np.inf, np.inf, np.inf)
-        assert compare.tpr_ratio(tied, good, member, 0.1, rng=rng) == (0, 0, 0)
+        least = metrics.roc(good, member).tpr_at(0.1, 0.025, rng=rng).low
+        assert ratio.value == ratio.high == np.inf
+        assert ratio.low == pytest.approx(least / (1 - 0.025 ** (1 / 1000)), rel=0.05)
+
+    def test_a_ratio_to_a_rate_that_is_resolved_at_one_level_alone(self):
+        rng = np.random.default_rng(0)
+        member = rng.permuted(np.tile(np.arange(200) % 2 == 0, (4, 1)), axis=1)
+        good, rate = rng.normal(size=member.shape) + 2 * member, 0.13516290726817043
+        ratio = compare.tpr_ratio(good, np.zeros(member.shape), member, rate, rng=rng)
+        assert ratio == (np.inf, 0, np.inf)
+
+    def test_a_ratio_to_a_baseline_that_happened_to_find_nobody_may_be_finite(self):
+        """The baseline finds one member in two thousand: the truth is far below infinity, and the
+        interval has to hold it.
+        """
+        rng, missed, nobody = np.random.default_rng(32), 0, 0
+        for _ in range(20):
+            member = rng.permuted(np.tile(np.arange(1000) % 2 == 0, (4, 1)), axis=1)
+            good = rng.normal(size=member.shape) + 2 * member
+            found = member & (rng.random(member.shape) < 0.0005)
+            rare = np.where(found, 5, np.where(member, -5, 0)) + 0.1 * rng.normal(size=member.shape)
+            ratio = compare.tpr_ratio(good, rare, member, 0.1, rng=rng)
+            nobody += np.isinf(ratio.value)
+            truth = stats.norm.sf(stats.norm.isf(0.1) - 2) / 0.0005
+            missed += not ratio.low <= truth <= ratio.high
+        assert nobody >= 3 and missed <= 3

@@ -30,8 +30,19 @@ def known_to_few(blas):
     """{"BLAS"} where its own choice is the kernel of AVX2: a release of OpenBLAS that is older than
     the processor does not know it, and takes that kernel although the processor has AVX-512.
     """
-    beyond = ("SkylakeX", "Cooperlake", "SapphireRapids")
-    return set() if any(kernel in blas for kernel in beyond) else {"BLAS"}
+    kernels = {one.split()[-1] for one in blas.split("openblas ") if one.strip()}
+    return {"BLAS"} if kernels == {"Haswell"} else set()
+
+
+def test_a_kernel_of_avx2_is_what_an_old_release_takes():
+    for blas, expected in (
+        ("openblas Haswell", {"BLAS"}),
+        ("openblas SkylakeX", set()),
+        ("openblas Haswell openblas SkylakeX", set()),
+        ("openblas Cooperlake", set()),
+        ("mkl unknown", set()),
+    ):
+        assert known_to_few(blas) == expected
 
 
 @x86
