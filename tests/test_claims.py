@@ -406,6 +406,9 @@ def test_regions_in_words_leave_their_bound_out(tmp_path):
     assert above == (5e-324, np.inf) and below[0] == -np.inf and 1 - 1e-15 < below[1] < 1
 
 
+MEASURED_BY = {"what": "AUC", "notebook": "lira", "data": "every", "scale": "largest"}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -416,6 +419,10 @@ def test_regions_in_words_leave_their_bound_out(tmp_path):
         ({"what": "AUC"}, "notebook: given nothing"),
         ({"number": ["Table I", "Ours", "nothing"]}, "column: given 'nothing'"),
         ({"minus": "a", "over": "b"}, "minus and over"),
+        (MEASURED_BY | {"notebook": []}, r"notebook: given \[\], expected a name"),
+        (MEASURED_BY | {"notebook": [1]}, r"notebook: given \[1\], expected a name"),
+        (MEASURED_BY | {"notebook": ["lira", "lira"]}, "expected .*a list of different names"),
+        (MEASURED_BY | {"what": ["a", ["b"]]}, "what: given .*, expected a name"),
     ],
 )
 def test_a_claim_that_is_not_well_formed_is_refused(tmp_path, change, message):

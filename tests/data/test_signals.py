@@ -261,7 +261,7 @@ def test_the_committed_signals_are_sound():
     right = found.phi > 0  # more likely than all other classes together, so an accuracy at most
     for model in range(n_models):
         share = right[model, found.member[model]].mean()
-        assert share <= found.train_accuracy[model] < share + 0.01
+        assert share <= found.train_accuracy[model] < share + 0.015  # the likeliest of several
     assert found.test_accuracy.min() > 0.9 and found.train_accuracy.min() > 0.97
     kept = found.logits.astype(float)
     np.testing.assert_allclose(
