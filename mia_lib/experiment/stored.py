@@ -30,7 +30,7 @@ def stored_network(name, s):
 
     Notes
     -----
-    Used in notebooks/lira_stored.ipynb.
+    Used in notebooks/set_layers.ipynb and notebooks/lira_stored.ipynb.
     """
     checks.choice("name", name, stored_signals.NAMES)
     s = checks.integer("s", s, 0)

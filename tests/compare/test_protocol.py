@@ -253,7 +253,7 @@ class TestBadInput:
 
     def test_a_ratio_to_what_ties_keep_from_finding_anybody(self):
         """With one level for all, no threshold accuses few: the baseline's limits are both 0. The
-        lower end then comes from what none of 2,000 examples allows.
+        lower end then comes from what none of the 1,000 members allows.
         """
         member = np.arange(8000).reshape(4, 2000) % 2 == 0  # every second example in all targets
         tied = np.zeros(member.shape)

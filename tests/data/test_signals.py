@@ -259,9 +259,13 @@ def test_the_committed_signals_are_sound():
     n_models, n = found.phi.shape
     assert n_models >= 4 and n == len(found.labels) == 50_000
     right = found.phi > 0  # more likely than all other classes together, so an accuracy at most
+    likeliest = found.logits.argmax(-1) == found.labels[found.rows]
     for model in range(n_models):
-        share = right[model, found.member[model]].mean()
-        assert share <= found.train_accuracy[model] < share + 0.015  # the likeliest of several
+        share, said = right[model, found.member[model]].mean(), found.train_accuracy[model]
+        assert share <= said < share + 0.015
+        of_kept = likeliest[model, found.member[model, found.rows]]  # an accuracy itself
+        error = np.sqrt(said * (1 - said) / len(of_kept))
+        assert abs(of_kept.mean() - said) < 4 * error < 0.015
     assert found.test_accuracy.min() > 0.9 and found.train_accuracy.min() > 0.97
     kept = found.logits.astype(float)
     np.testing.assert_allclose(
