@@ -1,0 +1,260 @@
+"""Training several networks at a time on a GPU: each step is captured once and replayed.
+
+A small network's step is some hundred short kernels, which take longer to launch one by one than to
+run. A `Lane` captures the step of one recipe as a CUDA graph, trains one network after the other
+with it, and enqueues its steps on a stream of its own, so that `together` can keep several lanes
+busy from one process. What is drawn (weights, order of the examples, shifts) comes from the
+network's own generator in the order of `mia_lib.train`, so that on a processor without a GPU, where
+the step is called instead of replayed, a lane gives the very network that `train.Classifier` gives.
+"""
+
+import contextlib
+import time
+
+import numpy as np
+import torch
+
+from mia_lib.train import batches, looped
+
+CHUNK = 25  # steps that a lane enqueues before the next one has its turn
+AHEAD = 3  # chunks that a lane may be ahead of the GPU
+
+
+class Lane:
+    """One recipe's training step on fixed addresses.
+
+    Parameters
+    ----------
+    recipe : train.Classifier
+        With "sgd" or "adam"; its `device` and `stop` are not read.
+    x : (n, height, width, channels) uint8 tensor on the device
+    y : (n,) int64 tensor
+    n_members : int
+        Of every network that it trains.
+    n_classes : int
+    shift, cutout : bool, int
+        Whether "weak" augmentation moves images beside mirroring them; the side of the square that
+        is painted over with grey, 0 for none.
+    """
+
+    def __init__(self, recipe, x, y, n_members, n_classes, shift=True, cutout=0):
+        self.recipe, self.x, self.y, self.n_classes = recipe, x, y, n_classes
+        self.shift, self.cutout = shift, cutout
+        self.total = batches.step_count(recipe, n_members)
+        self.batch = batches.batch_size(recipe, n_members)
+        device, cuda = x.device, x.is_cuda
+        self.stream = torch.cuda.Stream(device) if cuda else None
+        self.net = looped._network(recipe, x, n_classes, np.random.default_rng(0)).train()
+        self.plan = torch.zeros((self.total, self.batch), dtype=torch.int64, device=device)
+        self.crops = torch.full((self.total, self.batch, 5), looped.PAD, device=device)
+        self.crops[..., 2:] = 0
+        rates = batches.learning_rates(recipe, np.arange(self.total), self.total)
+        self.rates = torch.from_numpy(rates).to(device, torch.float32)
+        self.at = torch.zeros(1, dtype=torch.int64, device=device)
+        groups = [g for g in looped._optimizer(recipe, self.net).param_groups if g["params"]]
+        self.trained = [p for group in groups for p in group["params"]]
+        sizes = [len(group["params"]) for group in groups]
+        self.decayed = sizes[0] if groups[0]["weight_decay"] else 0
+        self.factors = np.repeat([group["factor"] for group in groups], sizes).tolist()
+        self.moments = [[torch.zeros_like(p) for p in self.trained] for _ in range(2)]
+        self.graph = None
+        if cuda:
+            self._capture()
+
+    def _capture(self):
+        """The step as a graph, after some steps that let cuDNN choose its kernels."""
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            for _ in range(3):
+                self.step()
+        self.stream.synchronize()
+        self.at.zero_()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, stream=self.stream):
+            self.step()
+
+    def start(self, ids, rng):
+        """Weights, order and augmentation of the next network, drawn as `train.Classifier` does.
+
+        Parameters
+        ----------
+        ids : (n_members,) int array
+        rng : numpy.random.Generator
+        """
+        recipe, device = self.recipe, self.x.device
+        fresh = looped._network(recipe, self.x, self.n_classes, rng)
+        if hasattr(fresh, "whiten"):
+            first = torch.from_numpy(ids[: looped.WHITENING_IMAGES]).to(device)
+            fresh.whiten(recipe.as_read(self.x[first]))
+        with torch.no_grad():
+            for own, new in zip(self.net.state_dict().values(), fresh.state_dict().values()):
+                own.copy_(new)
+            for moment in self.moments:
+                torch._foreach_zero_(moment)
+        stream, block = batches.Stream(ids, rng), batches.block_steps(self.batch)
+        plan = np.empty((self.total, self.batch), np.int64)
+        crops = np.zeros((self.total, self.batch, 5), np.int64)
+        for begin in range(0, self.total, block):
+            count = min(block, self.total - begin)
+            rows = slice(begin, begin + count)
+            plan[rows] = stream.take(count * self.batch).reshape(count, self.batch)
+            if recipe.augment:
+                crops[rows, :, :3] = looped._crops(rng, plan, count, self.batch)
+        if not self.shift:
+            crops[..., :2] = looped.PAD
+        if self.cutout:
+            own = rng.spawn(1)[0]
+            crops[..., 3:] = own.integers(0, self.x.shape[1], (*plan.shape, 2))
+        self.plan.copy_(torch.from_numpy(plan))
+        self.crops.copy_(torch.from_numpy(crops))
+        self.at.zero_()
+
+    def step(self):
+        """One step of training, with nothing that waits for the GPU."""
+        recipe = self.recipe
+        index = self.plan.index_select(0, self.at)[0]
+        crop = self.crops.index_select(0, self.at)[0]
+        images = self.x[index]
+        if recipe.augment:
+            images = looped._augmented(self.x, index, crop[:, :3])
+        if self.cutout:
+            images = painted(images, crop[:, 3:], self.cutout)
+        with self._mixed():
+            loss = torch.nn.functional.cross_entropy(
+                self.net(recipe.as_read(images)),
+                self.y[index],
+                label_smoothing=recipe.label_smoothing,
+            )
+        gradients = list(torch.autograd.grad(loss, self.trained))
+        with torch.no_grad():
+            self._move(gradients)
+            self.at.add_(1)
+
+    def _mixed(self):
+        # A cache of weights in bfloat16 that outlives the capture would be replayed for ever.
+        on = self.recipe.dtype == "bfloat16"
+        kind = self.x.device.type
+        return torch.autocast(kind, dtype=torch.bfloat16, enabled=on, cache_enabled=False)
+
+    def _move(self, gradients):
+        """What torch.optim.SGD and Adam do, with a rate that is read on the device."""
+        recipe, rate = self.recipe, self.rates.index_select(0, self.at)[0]
+        if self.decayed:
+            some = slice(self.decayed)
+            torch._foreach_add_(gradients[some], self.trained[some], alpha=recipe.weight_decay)
+        if recipe.optimizer == "adam":
+            first, second = self.moments
+            done = (self.at + 1).float()
+            torch._foreach_lerp_(first, gradients, 0.1)
+            torch._foreach_mul_(second, 0.999)
+            torch._foreach_addcmul_(second, gradients, gradients, 0.001)
+            below = torch._foreach_sqrt(second)
+            torch._foreach_div_(below, (1 - 0.999**done).sqrt()[0])
+            torch._foreach_add_(below, 1e-8)
+            moves, rate = torch._foreach_div(first, below), rate / (1 - 0.9**done)[0]
+        elif recipe.momentum:
+            moves = self.moments[0]
+            torch._foreach_mul_(moves, recipe.momentum)
+            torch._foreach_add_(moves, gradients)
+            if recipe.nesterov:
+                torch._foreach_add_(gradients, moves, alpha=recipe.momentum)
+                moves = gradients
+        else:
+            moves = gradients
+        moves = torch._foreach_mul(moves, rate)
+        torch._foreach_mul_(moves, self.factors)
+        torch._foreach_sub_(self.trained, moves)
+
+    def run(self, ids, rng, stops, outputs):
+        """Train one network; a generator that yields after every chunk of steps, and last what was
+        seen.
+
+        Parameters
+        ----------
+        ids, rng
+            As `start` takes them.
+        stops : sequence of int
+            Steps after which the network is looked at, rising; the last one ends the training.
+        outputs : callable
+            ``outputs(net)`` gives tensors on the device; the network is in evaluation mode.
+
+        Yields
+        ------
+        None, and at the end a list of what `outputs` gave at each stop
+        """
+        found, step, marks = [], 0, []
+        with self._on_stream():
+            self.start(ids, rng)
+        for stop in stops:
+            while step < stop:
+                while self.graph and len(marks) >= AHEAD:
+                    if marks[0].query():
+                        marks.pop(0)
+                    else:
+                        yield None
+                count = min(CHUNK, stop - step)
+                with self._on_stream():
+                    for _ in range(count):
+                        self.graph.replay() if self.graph else self.step()
+                    if self.graph:
+                        marks.append(self.stream.record_event())
+                step += count
+                yield None
+            with self._on_stream():
+                self.net.eval()
+                with torch.no_grad():
+                    found.append(outputs(self.net))
+                self.net.train()
+                last = self.stream.record_event() if self.stream else None
+            while last and not last.query():
+                yield None
+        yield found
+
+    def _on_stream(self):
+        return torch.cuda.stream(self.stream) if self.stream else contextlib.nullcontext()
+
+    def state(self):
+        """The weights, as `train.Classifier` returns them for one network."""
+        if self.stream:
+            self.stream.synchronize()
+        return {name: t.cpu().numpy()[None] for name, t in self.net.state_dict().items()}
+
+
+def painted(images, middle, side):
+    """Images with a grey square of `side` pixels about `middle` (row, column), cut at the border.
+
+    images : (B, height, width, channels) uint8 tensor; middle : (B, 2) int64 tensor
+    """
+    rows = torch.arange(images.shape[1], device=images.device)
+    near = ((rows - middle[..., None]) >= -(side // 2)) & (
+        (rows - middle[..., None]) < side - side // 2
+    )
+    square = near[:, 0, :, None] & near[:, 1, None, :]
+    return torch.where(square[..., None], torch.full_like(images[:1, :1, :1], 127), images)
+
+
+def together(runs, ready):
+    """Advance several generators in turn until each has ended.
+
+    Parameters
+    ----------
+    runs : list of generators, such as `Lane.run`
+    ready : callable
+        ``ready(place, found)`` takes what the generator in that place gave at its end and returns
+        the next generator for that place, or None.
+    """
+    alive = dict(enumerate(runs))
+    while alive:
+        idle = True
+        for place in list(alive):
+            began = time.perf_counter()
+            found = next(alive[place])
+            idle &= time.perf_counter() - began < 2e-5
+            if found is not None:
+                nxt = ready(place, found)
+                if nxt is None:
+                    del alive[place]
+                else:
+                    alive[place] = nxt
+        if idle:
+            time.sleep(1e-4)

@@ -1,0 +1,349 @@
+"""The networks of scripts/signals.py on a GPU, and what becomes of the attack where the training is
+another one.
+
+    python scripts/signals_gpu.py work --series cifar10 cifar100 ... --data FOLDER --to FOLDER
+
+Each process takes networks from a common list, several at a time (scripts/captured.py), and writes
+one file for each; what is there is not trained again. A network of the stores "cifar10" and
+"cifar100" becomes a part as scripts/signals.py writes it, with the same members, recipe and seed:
+other kernels round differently, so the network is another one by the same rule. The other series
+are sixteen networks each with the members of the first block and one thing changed.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import captured  # noqa: E402
+
+from mia_lib import masks as drawn  # noqa: E402
+from mia_lib.shadow.queries import augmentations  # noqa: E402
+from mia_lib.train import Classifier, batches, looped  # noqa: E402
+
+SEED, BLOCK, N = 20_261_122, 16, 50_000  # as in scripts/signals.py
+ROWS = {"cifar10": 4_000, "cifar100": 1_000}
+SPEEDNET = {
+    "model": "speednet",
+    "options": {"widths": [64, 128, 256]},
+    "batch_size": 500,
+    "optimizer": "sgd",
+    "learning_rate": 1.5,
+    "momentum": 0.85,
+    "nesterov": True,
+    "weight_decay": 0.0013,
+    "schedule": "linear",
+    "warmup": 0.23,
+    "shift_rate": 64.0,
+    "augment": "weak",
+    "dtype": "bfloat16",
+    "n_classes": 10,
+    "epochs": 24,
+}
+RESIDUAL = {"shift_rate": 1.0, "momentum": 0.9, "schedule": "linear", "warmup": 0.2}
+# name: what differs from SPEEDNET. "lane" is what a recipe has no word for, "kind" what is kept.
+SERIES = {
+    "cifar10": {"kind": "part", "models": range(64), "weights": range(58, 64)},
+    "cifar100": {"kind": "part", "models": range(32), "n_classes": 100, "weight_decay": 0.0},
+    "base": {"passes": [3, 6, 12, 18, 24], "queries": 18},
+    "resnet18": {
+        "kind": "layers",
+        "models": range(4),
+        "model": "resnet18",
+        "options": {},
+        **RESIDUAL,
+        "batch_size": 250,
+        "learning_rate": 0.1,
+        "weight_decay": 2e-4,
+        "epochs": 30,
+    },
+    "unaugmented": {"augment": None},
+    "mirrored": {"lane": {"shift": False}},
+    "wrn": {
+        "model": "wide_resnet",
+        "options": {"depth": 16, "width": 2},
+        **RESIDUAL,
+        "learning_rate": 0.4,
+        "weight_decay": 5e-4,
+    },
+    "half": {"options": {"widths": [32, 64, 128]}},
+    "quarter": {"options": {"widths": [16, 32, 64]}},
+    "cnn": {
+        "model": "cnn",
+        "options": {"widths": [32, 64, 128]},
+        **RESIDUAL,
+        "learning_rate": 0.05,
+        "weight_decay": 5e-4,
+    },
+    "adam": {
+        "optimizer": "adam",
+        "nesterov": False,
+        "learning_rate": 0.002,
+        "weight_decay": 0.0,
+        "shift_rate": 1.0,
+    },
+    "sgd": {"momentum": 0.0, "nesterov": False, "learning_rate": 5.0},
+    "smoothed": {"label_smoothing": 0.2},
+    "targets": {"pool": "own", "models": range(8), "kind": "pool"},
+    "overlapping": {"pool": "all", "kind": "pool"},
+    "disjoint": {"pool": "other", "kind": "pool"},
+    "shifted": {"pool": "other", "kind": "pool", "coarse": True},
+    "long": {"epochs": 48, "passes": [48]},
+    "undecayed": {"weight_decay": 0.0},
+    "cutout": {"lane": {"cutout": 12}},
+    "wide": {"options": {"widths": [128, 256, 512]}},
+}
+OWN = ("kind", "models", "weights", "passes", "queries", "lane", "pool", "coarse")
+
+
+def recipe_of(name):
+    """The recipe of a series."""
+    changed = {key: value for key, value in SERIES[name].items() if key not in OWN}
+    return Classifier(**{**SPEEDNET, **changed})
+
+
+def dataset_of(name):
+    return "cifar100" if name == "cifar100" else "cifar10"
+
+
+def half_of(name, model):
+    """(N,) bool: the members of a network that has half of all images."""
+    block, row = divmod(model, BLOCK) if SERIES[name].get("kind") == "part" else (0, model)
+    return drawn.half_masks(BLOCK, N, np.random.default_rng([SEED, block]))[row]
+
+
+def pool():
+    """(N,) bool: the half of the images that targets of "targets" have their members from."""
+    own = np.zeros(N, bool)
+    own[np.random.default_rng([SEED, 3]).permutation(N)[: N // 2]] = True
+    return own
+
+
+def members_of(name, model):
+    """The images that a network is trained on, sorted."""
+    which = SERIES[name].get("pool")
+    if which is None:
+        return np.flatnonzero(half_of(name, model))
+    mine = pool()
+    own = {"own": mine, "other": ~mine, "all": np.ones(N, bool)}[which]
+    rng = np.random.default_rng([SEED, 4, ["own", "all", "other"].index(which), model])
+    return np.sort(rng.permutation(np.flatnonzero(own))[: N // 4])
+
+
+def seed_of(name, model):
+    """A network's own generator, that of scripts/signals.py for the stores and for "base"."""
+    own = 0 if name in ("cifar10", "cifar100", "base") else zlib.crc32(name.encode())
+    first = SEED + own + model
+    return np.random.default_rng(np.random.SeedSequence(first, spawn_key=(0,)))
+
+
+def wide_rows():
+    """Ten thousand images, sorted, that the series beside the stores are asked about."""
+    return np.sort(np.random.default_rng([SEED, 2]).choice(N, 10_000, replace=False))
+
+
+def kept_rows(name):
+    return np.sort(np.random.default_rng([SEED, 1]).choice(N, ROWS[name], replace=False))
+
+
+def coarse(x):
+    """Images at half of their resolution: each 2 x 2 pixels have their mean."""
+    n, height, width, channels = x.shape
+    small = x.reshape(n, height // 2, 2, width // 2, 2, channels).mean((2, 4)).round()
+    return small.astype(np.uint8).repeat(2, 1).repeat(2, 2)
+
+
+def phi_of(logits, y):
+    """Logit-scaled confidence (n,) float64 of outputs (n, K), log p_y - log(1 - p_y)."""
+    z = logits.double()
+    own = z.gather(1, y[:, None])[:, 0]
+    rest = z.scatter(1, y[:, None], -torch.inf).logsumexp(1)
+    return own - rest
+
+
+class Work:
+    """One process's share of the networks."""
+
+    def __init__(self, data, to, lanes, until, device, limit=None):
+        self.data, self.to, self.lanes, self.until = data, to, lanes, until
+        self.device, self.limit, self.loaded = torch.device(device), limit, {}
+
+    def images(self, name):
+        """Images and labels of a series on the device."""
+        key = dataset_of(name), bool(SERIES[name].get("coarse"))
+        if key not in self.loaded:
+            with np.load(self.data / f"{key[0]}.npz") as arrays:
+                x, y = arrays["x"], arrays["y"]
+            x = coarse(x) if key[1] else x
+            tensors = torch.from_numpy(x), torch.from_numpy(y.astype(np.int64))
+            self.loaded[key] = tuple(tensor.to(self.device) for tensor in tensors)
+        return self.loaded[key]
+
+    def claim(self, name):
+        """The next network of a series that nobody has, or None."""
+        for model in SERIES[name].get("models", range(BLOCK)):
+            lock = self.to / f"{name}-{model:02d}.lock"
+            if time.time() > self.until or (self.limit and model >= self.limit):
+                return None
+            if (self.to / f"{name}-{model:02d}.npz").exists():
+                continue
+            try:
+                os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                continue
+            return model
+        return None
+
+    def series(self, name):
+        """Train what is left of a series, several networks at a time."""
+        recipe, special, began = recipe_of(name), SERIES[name], time.time()
+        x, y = self.images(name)
+        clear, _ = self.images(dataset_of(name))
+        look = getattr(self, "see_" + special.get("kind", "variant"))
+        lanes, runs, now = [], [], {}
+
+        def begin(place):
+            model = self.claim(name)
+            if model is None:
+                return None
+            ids = members_of(name, model)
+            if place == len(lanes):
+                options = special.get("lane", {})
+                lanes.append(captured.Lane(recipe, x, y, len(ids), recipe.n_classes, **options))
+            lane, passes = lanes[place], special.get("passes", [recipe.epochs])
+            made = [replace(recipe, stop=stop) for stop in passes]
+            stops = [batches.steps_made(one, len(ids)) for one in made]
+            now[place] = model, ids, time.time()
+            outputs = lambda net: look(name, net, recipe, clear, y, ids)  # noqa: E731
+            return lane.run(ids, seed_of(name, model), stops, outputs)
+
+        def ready(place, found):
+            model, ids, start = now[place]
+            arrays = [{key: tensor.cpu().numpy() for key, tensor in one.items()} for one in found]
+            together = {key: np.stack([one[key] for one in arrays]) for key in arrays[0]}
+            if special.get("kind"):  # one look alone
+                together = {key: array[0] for key, array in together.items()}
+            if model in special.get("weights", ()):
+                weights = lanes[place].state()
+                self.write(f"weights-{name}-{model:02d}", weights)
+            about = {"seconds": time.time() - start, "torch": torch.__version__}
+            about |= {"numpy": np.__version__, "device": self.named(), "lanes": len(lanes)}
+            together["about"] = np.array(json.dumps(about))
+            self.write(f"{name}-{model:02d}", together)
+            accuracy = float(np.ravel(together["test_accuracy"])[-1])
+            on_members = float(np.ravel(together["train_accuracy"])[-1])
+            took = time.time() - start
+            said = f"{name} {model}: {on_members:.2%} {accuracy:.2%} {took:.1f} s"
+            print(f"{time.strftime('%X')} {said}", flush=True)
+            return begin(place)
+
+        for place in range(self.lanes):
+            run = begin(place)
+            if run is None:
+                break
+            runs.append(run)
+        captured.together(runs, ready)
+        if runs:
+            print(f"{time.strftime('%X')} {name}: {time.time() - began:.1f} s", flush=True)
+
+    def named(self):
+        return torch.cuda.get_device_name() if self.device.type == "cuda" else "cpu"
+
+    def write(self, name, arrays):
+        aside = self.to / f"{name}.{os.getpid()}.tmp"
+        with open(aside, "wb") as stream:
+            np.savez_compressed(stream, **arrays)
+        os.replace(aside, self.to / f"{name}.npz")
+
+    def outputs(self, net, recipe, x):
+        """Outputs (n, K) of a network in evaluation mode; nothing is timed for so few batches."""
+        with (
+            torch.backends.cudnn.flags(enabled=True, benchmark=False),
+            looped._mixed(recipe, x.device),
+        ):
+            parts = [net(recipe.as_read(x[i : i + 4096])) for i in range(0, len(x), 4096)]
+        return torch.cat(parts).float()
+
+    def see_part(self, name, net, recipe, x, y, ids):
+        """What a network of a store says: the arrays of a part."""
+        plain, mirror = (self.outputs(net, recipe, images) for images in (x, x.flip(2)))
+        phi = torch.stack([phi_of(logits, y) for logits in (plain, mirror)]).half()
+        rows = torch.from_numpy(kept_rows(name)).to(x.device)
+        return {
+            "phi": phi[:, :N],
+            "phi_test": phi[:, N:],
+            "logits": plain[rows].half(),
+            **self.accuracies(plain, y, ids),
+        }
+
+    def accuracies(self, logits, y, ids):
+        right = (logits.argmax(1) == y).double()
+        ids = torch.from_numpy(ids).to(y.device)
+        return {"train_accuracy": right[ids].mean(), "test_accuracy": right[N:].mean()}
+
+    def see_variant(self, name, net, recipe, x, y, ids):
+        """Two queries (or eighteen) of ten thousand images."""
+        plain = self.outputs(net, recipe, x)
+        rows = torch.from_numpy(wide_rows()).to(x.device)
+        some, labels = x[rows], y[rows]
+        queries = augmentations() if "queries" not in SERIES[name] else augmentations(shift=1)
+        found = []
+        for query in queries:
+            images = torch.from_numpy(np.ascontiguousarray(query(self.shown(name)))).to(x.device)
+            found.append(phi_of(self.outputs(net, recipe, images), labels).half())
+        assert torch.equal(some.cpu(), torch.from_numpy(self.shown(name)))
+        return {"phi": torch.stack(found), **self.accuracies(plain, y, ids)}
+
+    def shown(self, name):
+        if "shown" not in self.loaded:
+            x, _ = self.images("cifar10")
+            self.loaded["shown"] = x.cpu().numpy()[wide_rows()]
+        return self.loaded["shown"]
+
+    def see_pool(self, name, net, recipe, x, y, ids):
+        """The images of the pool that the targets' members come from."""
+        plain = self.outputs(net, recipe, x)
+        rows = torch.from_numpy(np.flatnonzero(pool())).to(x.device)
+        phi = phi_of(plain[rows], y[rows]).half()
+        return {"phi": phi, **self.accuracies(plain, y, ids)}
+
+    def see_layers(self, name, net, recipe, x, y, ids):
+        """Outputs and what the last layer reads, of the images whose outputs the stores keep."""
+        plain, seen = self.outputs(net, recipe, x), []
+        hook = net.head.register_forward_pre_hook(lambda module, given: seen.append(given[0]))
+        rows = torch.from_numpy(kept_rows("cifar10")).to(x.device)
+        logits = self.outputs(net, recipe, x[rows])
+        hook.remove()
+        phi = phi_of(plain, y).half()
+        kept = {"logits": logits.half(), "layer": torch.cat(seen).half(), "phi": phi[:N]}
+        return {**kept, **self.accuracies(plain, y, ids)}
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--series", nargs="+", choices=list(SERIES), default=list(SERIES))
+    parser.add_argument("--data", type=Path, required=True, help="folder of cifar10.npz")
+    parser.add_argument("--to", type=Path, required=True, help="folder of what is written")
+    parser.add_argument("--lanes", type=int, default=3, help="networks at a time (default 3)")
+    parser.add_argument("--until", type=float, default=np.inf, help="begin none after this time")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--limit", type=int, help="only the first so many networks of each series")
+    given = parser.parse_args(arguments)
+    given.to.mkdir(parents=True, exist_ok=True)
+    torch.backends.cudnn.benchmark = True
+    torch.set_num_threads(1)
+    work = Work(given.data, given.to, given.lanes, given.until, given.device, given.limit)
+    for name in given.series:
+        work.series(name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
