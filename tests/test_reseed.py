@@ -20,6 +20,15 @@ def trained(fit, x=None):
 
 
 RECIPE = train.Classifier(hidden=(3,), epochs=2, batch_size=8)
+PRIVATE_IMAGES = train.PrivateImages(
+    widths=(2,),
+    groups=1,
+    epochs=1,
+    batch_size=8,
+    learning_rate=0.1,
+    noise_multiplier=1.0,
+    max_norm=1.0,
+)
 REFERENCE = np.arange(N) >= 16
 
 
@@ -47,6 +56,7 @@ TRAININGS = {
     "adversarial": lambda: trained(train.AdversarialRegularization(RECIPE, 1.0, REFERENCE)),
     "distillation": lambda: trained(train.Distillation(RECIPE, 2.0)),
     "private": lambda: trained(train.PrivateSGD(RECIPE, 1.0, 1.0)),
+    "private images": lambda: trained(PRIVATE_IMAGES, inputs()[0].reshape(N, 2, 2)),
     "by epoch": logits_by_epoch,
     "losses by epoch": lambda: train.epoch_losses(RECIPE, *inputs(), [np.random.default_rng(3)]),
     "texts": lambda: trained(
