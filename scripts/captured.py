@@ -1,23 +1,17 @@
-"""Training several networks at a time on a GPU: each step is captured once and replayed.
+"""Training small networks on a GPU: a step is captured once and replayed.
 
 A small network's step is some hundred short kernels, which take longer to launch one by one than to
-run. A `Lane` captures the step of one recipe as a CUDA graph, trains one network after the other
-with it, and enqueues its steps on a stream of its own, so that `together` can keep several lanes
-busy from one process. What is drawn (weights, order of the examples, shifts) comes from the
-network's own generator in the order of `mia_lib.train`, so that on a processor without a GPU, where
-the step is called instead of replayed, a lane gives the very network that `train.Classifier` gives.
+run. A `Lane` captures the step of one recipe as a CUDA graph and trains one network after the other
+with it. What is drawn (weights, order of the examples, shifts) comes from the network's own
+generator in the order of `mia_lib.train`, so that on a processor without a GPU, where the step is
+called instead of replayed, a lane gives the network that `train.Classifier` gives. A process has
+one lane and one stream; several processes share a GPU.
 """
-
-import contextlib
-import time
 
 import numpy as np
 import torch
 
 from mia_lib.train import batches, looped
-
-CHUNK = 25  # steps that a lane enqueues before the next one has its turn
-AHEAD = 3  # chunks that a lane may be ahead of the GPU
 
 
 class Lane:
@@ -42,8 +36,7 @@ class Lane:
         self.shift, self.cutout = shift, cutout
         self.total = batches.step_count(recipe, n_members)
         self.batch = batches.batch_size(recipe, n_members)
-        device, cuda = x.device, x.is_cuda
-        self.stream = torch.cuda.Stream(device) if cuda else None
+        device = x.device
         self.net = looped._network(recipe, x, n_classes, np.random.default_rng(0)).train()
         self.plan = torch.zeros((self.total, self.batch), dtype=torch.int64, device=device)
         self.crops = torch.full((self.total, self.batch, 5), looped.PAD, device=device)
@@ -58,19 +51,17 @@ class Lane:
         self.factors = np.repeat([group["factor"] for group in groups], sizes).tolist()
         self.moments = [[torch.zeros_like(p) for p in self.trained] for _ in range(2)]
         self.graph = None
-        if cuda:
+        if x.is_cuda:
             self._capture()
 
     def _capture(self):
         """The step as a graph, after some steps that let cuDNN choose its kernels."""
-        self.stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self.stream):
-            for _ in range(3):
-                self.step()
-        self.stream.synchronize()
+        for _ in range(3):
+            self.step()
         self.at.zero_()
+        torch.cuda.synchronize()
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, stream=self.stream):
+        with torch.cuda.graph(self.graph, stream=torch.cuda.current_stream()):
             self.step()
 
     def start(self, ids, rng):
@@ -165,9 +156,8 @@ class Lane:
         torch._foreach_mul_(moves, self.factors)
         torch._foreach_sub_(self.trained, moves)
 
-    def run(self, ids, rng, stops, outputs):
-        """Train one network; a generator that yields after every chunk of steps, and last what was
-        seen.
+    def train(self, ids, rng, stops, outputs):
+        """Train one network and look at it.
 
         Parameters
         ----------
@@ -176,47 +166,28 @@ class Lane:
         stops : sequence of int
             Steps after which the network is looked at, rising; the last one ends the training.
         outputs : callable
-            ``outputs(net)`` gives tensors on the device; the network is in evaluation mode.
+            ``outputs(net, last)``, the network in evaluation mode; `last` at the last stop.
 
-        Yields
-        ------
-        None, and at the end a list of what `outputs` gave at each stop
+        Returns
+        -------
+        list of what `outputs` gave at each stop
         """
-        found, step, marks = [], 0, []
-        with self._on_stream():
-            self.start(ids, rng)
+        self.start(ids, rng)
+        found, done = [], 0
         for stop in stops:
-            while step < stop:
-                while self.graph and len(marks) >= AHEAD:
-                    if marks[0].query():
-                        marks.pop(0)
-                    else:
-                        yield None
-                count = min(CHUNK, stop - step)
-                with self._on_stream():
-                    for _ in range(count):
-                        self.graph.replay() if self.graph else self.step()
-                    if self.graph:
-                        marks.append(self.stream.record_event())
-                step += count
-                yield None
-            with self._on_stream():
-                self.net.eval()
-                with torch.no_grad():
-                    found.append(outputs(self.net))
-                self.net.train()
-                last = self.stream.record_event() if self.stream else None
-            while last and not last.query():
-                yield None
-        yield found
-
-    def _on_stream(self):
-        return torch.cuda.stream(self.stream) if self.stream else contextlib.nullcontext()
+            for _ in range(stop - done):
+                self.graph.replay() if self.graph else self.step()
+            done = stop
+            self.net.eval()
+            with torch.no_grad():
+                found.append(outputs(self.net, stop == stops[-1]))
+            self.net.train()
+        if int(self.at) != done:
+            raise RuntimeError(f"{int(self.at)} steps were made, expected {done}")
+        return found
 
     def state(self):
         """The weights, as `train.Classifier` returns them for one network."""
-        if self.stream:
-            self.stream.synchronize()
         return {name: t.cpu().numpy()[None] for name, t in self.net.state_dict().items()}
 
 
@@ -231,30 +202,3 @@ def painted(images, middle, side):
     )
     square = near[:, 0, :, None] & near[:, 1, None, :]
     return torch.where(square[..., None], torch.full_like(images[:1, :1, :1], 127), images)
-
-
-def together(runs, ready):
-    """Advance several generators in turn until each has ended.
-
-    Parameters
-    ----------
-    runs : list of generators, such as `Lane.run`
-    ready : callable
-        ``ready(place, found)`` takes what the generator in that place gave at its end and returns
-        the next generator for that place, or None.
-    """
-    alive = dict(enumerate(runs))
-    while alive:
-        idle = True
-        for place in list(alive):
-            began = time.perf_counter()
-            found = next(alive[place])
-            idle &= time.perf_counter() - began < 2e-5
-            if found is not None:
-                nxt = ready(place, found)
-                if nxt is None:
-                    del alive[place]
-                else:
-                    alive[place] = nxt
-        if idle:
-            time.sleep(1e-4)

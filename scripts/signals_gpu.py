@@ -1,13 +1,14 @@
 """The networks of scripts/signals.py on a GPU, and what becomes of the attack where the training is
 another one.
 
-    python scripts/signals_gpu.py work --series cifar10 cifar100 ... --data FOLDER --to FOLDER
+    python scripts/signals_gpu.py --series cifar10 cifar100 ... --data FOLDER --to FOLDER
 
-Each process takes networks from a common list, several at a time (scripts/captured.py), and writes
-one file for each; what is there is not trained again. A network of the stores "cifar10" and
-"cifar100" becomes a part as scripts/signals.py writes it, with the same members, recipe and seed:
-other kernels round differently, so the network is another one by the same rule. The other series
-are sixteen networks each with the members of the first block and one thing changed.
+Several processes share a GPU: each takes networks from a common list (scripts/captured.py trains
+them) and writes one file for each; what is there is not trained again. A network of the stores
+"cifar10" and "cifar100" becomes a part as scripts/signals.py writes it, with the same members,
+recipe and seed: other kernels round differently, so the network is another one by the same rule.
+The other series are sixteen networks each with the members of the first block and one thing
+changed.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import sys
 import time
 import zlib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -51,25 +53,25 @@ SPEEDNET = {
 RESIDUAL = {"shift_rate": 1.0, "momentum": 0.9, "schedule": "linear", "warmup": 0.2}
 # name: what differs from SPEEDNET. "lane" is what a recipe has no word for, "kind" what is kept.
 SERIES = {
-    "cifar10": {"kind": "part", "models": range(64), "weights": range(58, 64)},
+    "cifar10": {"kind": "part", "models": range(64), "weights": range(59, 64)},
     "cifar100": {"kind": "part", "models": range(32), "n_classes": 100, "weight_decay": 0.0},
     "base": {"passes": [3, 6, 12, 18, 24], "queries": 18},
     "resnet18": {
         "kind": "layers",
-        "models": range(4),
+        "models": range(3),
         "model": "resnet18",
         "options": {},
         **RESIDUAL,
         "batch_size": 250,
         "learning_rate": 0.1,
         "weight_decay": 2e-4,
-        "epochs": 30,
+        "epochs": 24,
     },
     "unaugmented": {"augment": None},
     "mirrored": {"lane": {"shift": False}},
     "wrn": {
         "model": "wide_resnet",
-        "options": {"depth": 16, "width": 2},
+        "options": {"depth": 10, "width": 2},
         **RESIDUAL,
         "learning_rate": 0.4,
         "weight_decay": 5e-4,
@@ -86,11 +88,11 @@ SERIES = {
     "adam": {
         "optimizer": "adam",
         "nesterov": False,
-        "learning_rate": 0.002,
+        "learning_rate": 0.008,
         "weight_decay": 0.0,
         "shift_rate": 1.0,
     },
-    "sgd": {"momentum": 0.0, "nesterov": False, "learning_rate": 5.0},
+    "sgd": {"momentum": 0.0, "nesterov": False, "learning_rate": 3.0},
     "smoothed": {"label_smoothing": 0.2},
     "targets": {"pool": "own", "models": range(8), "kind": "pool"},
     "overlapping": {"pool": "all", "kind": "pool"},
@@ -172,8 +174,8 @@ def phi_of(logits, y):
 class Work:
     """One process's share of the networks."""
 
-    def __init__(self, data, to, lanes, until, device, limit=None):
-        self.data, self.to, self.lanes, self.until = data, to, lanes, until
+    def __init__(self, data, to, until, device, limit=None):
+        self.data, self.to, self.until = data, to, until
         self.device, self.limit, self.loaded = torch.device(device), limit, {}
 
     def images(self, name):
@@ -196,63 +198,41 @@ class Work:
             if (self.to / f"{name}-{model:02d}.npz").exists():
                 continue
             try:
-                os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+                with open(lock, "x") as stream:
+                    stream.write(str(os.getpid()))
             except FileExistsError:
                 continue
             return model
         return None
 
     def series(self, name):
-        """Train what is left of a series, several networks at a time."""
-        recipe, special, began = recipe_of(name), SERIES[name], time.time()
-        x, y = self.images(name)
-        clear, _ = self.images(dataset_of(name))
+        """Train what is left of a series."""
+        recipe, special, lane = recipe_of(name), SERIES[name], None
         look = getattr(self, "see_" + special.get("kind", "variant"))
-        lanes, runs, now = [], [], {}
-
-        def begin(place):
-            model = self.claim(name)
-            if model is None:
-                return None
+        while (model := self.claim(name)) is not None:
+            began, (x, y) = time.time(), self.images(name)
+            clear, _ = self.images(dataset_of(name))
             ids = members_of(name, model)
-            if place == len(lanes):
+            if lane is None:
                 options = special.get("lane", {})
-                lanes.append(captured.Lane(recipe, x, y, len(ids), recipe.n_classes, **options))
-            lane, passes = lanes[place], special.get("passes", [recipe.epochs])
-            made = [replace(recipe, stop=stop) for stop in passes]
-            stops = [batches.steps_made(one, len(ids)) for one in made]
-            now[place] = model, ids, time.time()
-            outputs = lambda net: look(name, net, recipe, clear, y, ids)  # noqa: E731
-            return lane.run(ids, seed_of(name, model), stops, outputs)
-
-        def ready(place, found):
-            model, ids, start = now[place]
-            arrays = [{key: tensor.cpu().numpy() for key, tensor in one.items()} for one in found]
-            together = {key: np.stack([one[key] for one in arrays]) for key in arrays[0]}
+                lane = captured.Lane(recipe, x, y, len(ids), recipe.n_classes, **options)
+            passes = [replace(recipe, stop=s) for s in special.get("passes", [recipe.epochs])]
+            stops = [batches.steps_made(one, len(ids)) for one in passes]
+            seen = partial(look, name, recipe=recipe, x=clear, y=y, ids=ids)
+            found = lane.train(ids, seed_of(name, model), stops, seen)
+            found = [{key: t.cpu().numpy() for key, t in one.items()} for one in found]
+            arrays = {key: np.stack([f[key] for f in found if key in f]) for key in found[-1]}
             if special.get("kind"):  # one look alone
-                together = {key: array[0] for key, array in together.items()}
+                arrays = {key: array[0] for key, array in arrays.items()}
             if model in special.get("weights", ()):
-                weights = lanes[place].state()
-                self.write(f"weights-{name}-{model:02d}", weights)
-            about = {"seconds": time.time() - start, "torch": torch.__version__}
-            about |= {"numpy": np.__version__, "device": self.named(), "lanes": len(lanes)}
-            together["about"] = np.array(json.dumps(about))
-            self.write(f"{name}-{model:02d}", together)
-            accuracy = float(np.ravel(together["test_accuracy"])[-1])
-            on_members = float(np.ravel(together["train_accuracy"])[-1])
-            took = time.time() - start
-            said = f"{name} {model}: {on_members:.2%} {accuracy:.2%} {took:.1f} s"
-            print(f"{time.strftime('%X')} {said}", flush=True)
-            return begin(place)
-
-        for place in range(self.lanes):
-            run = begin(place)
-            if run is None:
-                break
-            runs.append(run)
-        captured.together(runs, ready)
-        if runs:
-            print(f"{time.strftime('%X')} {name}: {time.time() - began:.1f} s", flush=True)
+                self.write(f"weights-{name}-{model:02d}", lane.state())
+            about = {"seconds": time.time() - began, "torch": torch.__version__}
+            about |= {"numpy": np.__version__, "device": self.named()}
+            arrays["about"] = np.array(json.dumps(about))
+            self.write(f"{name}-{model:02d}", arrays)
+            shares = [np.ravel(arrays[f"{side}_accuracy"])[-1] for side in ("train", "test")]
+            said = f"{shares[0]:.2%} {shares[1]:.2%} {time.time() - began:.1f} s"
+            print(f"{time.strftime('%X')} {name} {model}: {said}", flush=True)
 
     def named(self):
         return torch.cuda.get_device_name() if self.device.type == "cuda" else "cpu"
@@ -272,7 +252,7 @@ class Work:
             parts = [net(recipe.as_read(x[i : i + 4096])) for i in range(0, len(x), 4096)]
         return torch.cat(parts).float()
 
-    def see_part(self, name, net, recipe, x, y, ids):
+    def see_part(self, name, net, last, recipe, x, y, ids):
         """What a network of a store says: the arrays of a part."""
         plain, mirror = (self.outputs(net, recipe, images) for images in (x, x.flip(2)))
         phi = torch.stack([phi_of(logits, y) for logits in (plain, mirror)]).half()
@@ -289,33 +269,32 @@ class Work:
         ids = torch.from_numpy(ids).to(y.device)
         return {"train_accuracy": right[ids].mean(), "test_accuracy": right[N:].mean()}
 
-    def see_variant(self, name, net, recipe, x, y, ids):
-        """Two queries (or eighteen) of ten thousand images."""
-        plain = self.outputs(net, recipe, x)
-        rows = torch.from_numpy(wide_rows()).to(x.device)
-        some, labels = x[rows], y[rows]
-        queries = augmentations() if "queries" not in SERIES[name] else augmentations(shift=1)
+    def see_variant(self, name, net, last, recipe, x, y, ids):
+        """Two queries of ten thousand images, and where it is asked for eighteen at the end."""
+        plain, labels = self.outputs(net, recipe, x), y[torch.from_numpy(wide_rows()).to(x.device)]
+        many = last and "queries" in SERIES[name]
         found = []
-        for query in queries:
-            images = torch.from_numpy(np.ascontiguousarray(query(self.shown(name)))).to(x.device)
+        for query in augmentations(shift=1 if many else 0):
+            images = torch.from_numpy(np.ascontiguousarray(query(self.shown()))).to(x.device)
             found.append(phi_of(self.outputs(net, recipe, images), labels).half())
-        assert torch.equal(some.cpu(), torch.from_numpy(self.shown(name)))
-        return {"phi": torch.stack(found), **self.accuracies(plain, y, ids)}
+        phi = torch.stack(found)
+        more = {"phi_of_many": phi} if many else {}
+        return {"phi": phi[:2], **more, **self.accuracies(plain, y, ids)}
 
-    def shown(self, name):
+    def shown(self):
         if "shown" not in self.loaded:
             x, _ = self.images("cifar10")
             self.loaded["shown"] = x.cpu().numpy()[wide_rows()]
         return self.loaded["shown"]
 
-    def see_pool(self, name, net, recipe, x, y, ids):
+    def see_pool(self, name, net, last, recipe, x, y, ids):
         """The images of the pool that the targets' members come from."""
         plain = self.outputs(net, recipe, x)
         rows = torch.from_numpy(np.flatnonzero(pool())).to(x.device)
         phi = phi_of(plain[rows], y[rows]).half()
         return {"phi": phi, **self.accuracies(plain, y, ids)}
 
-    def see_layers(self, name, net, recipe, x, y, ids):
+    def see_layers(self, name, net, last, recipe, x, y, ids):
         """Outputs and what the last layer reads, of the images whose outputs the stores keep."""
         plain, seen = self.outputs(net, recipe, x), []
         hook = net.head.register_forward_pre_hook(lambda module, given: seen.append(given[0]))
@@ -332,7 +311,6 @@ def main(arguments=None):
     parser.add_argument("--series", nargs="+", choices=list(SERIES), default=list(SERIES))
     parser.add_argument("--data", type=Path, required=True, help="folder of cifar10.npz")
     parser.add_argument("--to", type=Path, required=True, help="folder of what is written")
-    parser.add_argument("--lanes", type=int, default=3, help="networks at a time (default 3)")
     parser.add_argument("--until", type=float, default=np.inf, help="begin none after this time")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--limit", type=int, help="only the first so many networks of each series")
@@ -340,7 +318,9 @@ def main(arguments=None):
     given.to.mkdir(parents=True, exist_ok=True)
     torch.backends.cudnn.benchmark = True
     torch.set_num_threads(1)
-    work = Work(given.data, given.to, given.lanes, given.until, given.device, given.limit)
+    if given.device == "cuda":  # everything in one order
+        torch.cuda.set_stream(torch.cuda.Stream())
+    work = Work(given.data, given.to, given.until, given.device, given.limit)
     for name in given.series:
         work.series(name)
 
