@@ -2,6 +2,7 @@
 another one.
 
     python scripts/signals_gpu.py --series cifar10 cifar100 ... --data FOLDER --to FOLDER
+    python scripts/signals_gpu.py --adopt COMMIT --to FOLDER      takes in what was trained
 
 Several processes share a GPU: each takes networks from a common list (scripts/captured.py trains
 them) and writes one file for each; what is there is not trained again. A network of the stores
@@ -306,15 +307,91 @@ class Work:
         return {**kept, **self.accuracies(plain, y, ids)}
 
 
+def adopt(folder, to, commit):
+    """Make parts, and of sixteen parts blocks, of what was trained for the stores, and one file of
+    each other series.
+    """
+    import signals  # needs what a rented machine may not have
+
+    from mia_lib.data import stored_signals
+
+    for name in ("cifar10", "cifar100"):
+        like = stored_signals.signals(name, 1).provenance[0]
+        for file in sorted(folder.glob(f"{name}-[0-9]*.npz")):
+            with np.load(file) as found:
+                arrays = dict(found)
+            block, model = divmod(int(file.stem[-2:]), BLOCK)
+            part = signals.part_file(to / "signals", name, block, model)
+            if signals.block_file(to / "signals", name, block).exists():
+                continue
+            about = json.loads(str(arrays.pop("about")))
+            arrays["provenance"] = np.array(
+                json.dumps(provenance(like, name, BLOCK * block + model, about, commit))
+            )
+            signals.write(part, **arrays)
+        for block in range(6):
+            parts = [signals.part_file(to / "signals", name, block, m) for m in range(BLOCK)]
+            if all(part.exists() for part in parts):
+                signals.merge(to / "signals", name, block)
+                for part in parts:
+                    part.unlink()
+    for name in SERIES:
+        files = sorted(folder.glob(f"{name}-[0-9]*.npz"))
+        if SERIES[name].get("kind") or not files:
+            continue
+        found = [dict(np.load(file)) for file in files]
+        models = np.array([int(file.stem[-2:]) for file in files])
+        arrays = {key: np.stack([one[key] for one in found]) for key in found[0] if key != "about"}
+        arrays["phi"] = arrays["phi"][:, :, 0]  # the image as it is
+        if "phi_of_many" in arrays:
+            arrays["phi_of_many"] = arrays["phi_of_many"][:, 0]
+        about = [json.loads(str(one["about"])) for one in found]
+        said = {"recipe": signals.shadow.identity.describe(recipe_of(name)), "commit": commit}
+        said |= {"lane": SERIES[name].get("lane", {}), "networks": about}
+        said |= {"passes": SERIES[name].get("passes", [recipe_of(name).epochs])}
+        arrays["provenance"] = np.array(json.dumps(said, sort_keys=True))
+        signals.write(to / "variants" / f"cifar10-{name}.npz", models=models, **arrays)
+
+
+def provenance(like, name, number, about, commit):
+    """Provenance of a network that was trained on a GPU, beside that of one of the same store."""
+    from mia_lib import disk
+    from mia_lib.shadow import identity
+
+    members = np.append(half_of(name, number), np.zeros(10_000, bool))
+    fit = like["manifest"]["fit"] | {"device": "cuda"}
+    versions = like["manifest"]["versions"] | {key: about[key] for key in ("torch", "numpy")}
+    machine = {"processor": about["device"]}
+    changed = {"device": "cuda", "fit": fit, "machine": machine, "versions": versions}
+    changed |= {"seed": SEED + number, "masks": disk.hash_array(members[None])}
+    changed |= {"code": identity.code_hash()}
+    return {
+        "commit": commit,
+        "processor": {"name": about["device"], "bfloat16": ["tensor cores"]},
+        "torch": about["torch"],
+        "capability": "CUDA",
+        "numpy": about["numpy"],
+        "threads": 1,
+        "cpu_seconds": None,
+        "wall_seconds": round(about["seconds"], 1),  # three others ran beside it
+        "manifest": like["manifest"] | changed,
+        "date": about.get("date", "2026-11-26"),
+    }
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--series", nargs="+", choices=list(SERIES), default=list(SERIES))
-    parser.add_argument("--data", type=Path, required=True, help="folder of cifar10.npz")
+    parser.add_argument("--data", type=Path, help="folder of cifar10.npz")
     parser.add_argument("--to", type=Path, required=True, help="folder of what is written")
+    parser.add_argument("--adopt", metavar="COMMIT", help="take what was trained at that commit in")
     parser.add_argument("--until", type=float, default=np.inf, help="begin none after this time")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--limit", type=int, help="only the first so many networks of each series")
     given = parser.parse_args(arguments)
+    if given.adopt:
+        notebooks = Path(__file__).resolve().parent.parent / "notebooks"
+        return adopt(given.to, notebooks, given.adopt)
     given.to.mkdir(parents=True, exist_ok=True)
     torch.backends.cudnn.benchmark = True
     torch.set_num_threads(1)
