@@ -11,6 +11,7 @@ one lane and one stream; several processes share a GPU.
 import numpy as np
 import torch
 
+from mia_lib import checks
 from mia_lib.train import batches, looped
 
 
@@ -24,7 +25,7 @@ class Lane:
     x : (n, height, width, channels) uint8 tensor on the device
     y : (n,) int64 tensor
     n_members : int
-        Of every network that it trains.
+        Of the largest network that it trains.
     n_classes : int
     shift, cutout : bool, int
         Whether "weak" augmentation moves images beside mirroring them; the side of the square that
@@ -34,15 +35,13 @@ class Lane:
     def __init__(self, recipe, x, y, n_members, n_classes, shift=True, cutout=0):
         self.recipe, self.x, self.y, self.n_classes = recipe, x, y, n_classes
         self.shift, self.cutout = shift, cutout
-        self.total = batches.step_count(recipe, n_members)
-        self.batch = batches.batch_size(recipe, n_members)
+        most, self.batch = batches.step_count(recipe, n_members), recipe.batch_size
         device = x.device
         self.net = looped._network(recipe, x, n_classes, np.random.default_rng(0)).train()
-        self.plan = torch.zeros((self.total, self.batch), dtype=torch.int64, device=device)
-        self.crops = torch.full((self.total, self.batch, 5), looped.PAD, device=device)
+        self.plan = torch.zeros((most, self.batch), dtype=torch.int64, device=device)
+        self.crops = torch.full((most, self.batch, 5), looped.PAD, device=device)
         self.crops[..., 2:] = 0
-        rates = batches.learning_rates(recipe, np.arange(self.total), self.total)
-        self.rates = torch.from_numpy(rates).to(device, torch.float32)
+        self.rates = torch.zeros(most, device=device)
         self.at = torch.zeros(1, dtype=torch.int64, device=device)
         groups = [g for g in looped._optimizer(recipe, self.net).param_groups if g["params"]]
         self.trained = [p for group in groups for p in group["params"]]
@@ -83,10 +82,15 @@ class Lane:
             for moment in self.moments:
                 torch._foreach_zero_(moment)
         stream, block = batches.Stream(ids, rng), batches.block_steps(self.batch)
-        plan = np.empty((self.total, self.batch), np.int64)
-        crops = np.zeros((self.total, self.batch, 5), np.int64)
-        for begin in range(0, self.total, block):
-            count = min(block, self.total - begin)
+        # `half_masks` halves the networks of an image, not the images of a network
+        total = batches.step_count(recipe, len(ids))
+        if total > len(self.plan) or len(ids) < self.batch:
+            given = f"{len(ids)} members, {total} steps"
+            checks.fail("ids", given, f"{self.batch} members or more, {len(self.plan)} steps")
+        plan = np.zeros(tuple(self.plan.shape), np.int64)
+        crops = np.zeros(tuple(self.crops.shape), np.int64)
+        for begin in range(0, total, block):
+            count = min(block, total - begin)
             rows = slice(begin, begin + count)
             plan[rows] = stream.take(count * self.batch).reshape(count, self.batch)
             if recipe.augment:
@@ -96,6 +100,8 @@ class Lane:
         if self.cutout:
             own = rng.spawn(1)[0]
             crops[..., 3:] = own.integers(0, self.x.shape[1], (*plan.shape, 2))
+        rates = batches.learning_rates(recipe, np.arange(len(self.rates)), total)
+        self.rates.copy_(torch.from_numpy(rates))
         self.plan.copy_(torch.from_numpy(plan))
         self.crops.copy_(torch.from_numpy(crops))
         self.at.zero_()

@@ -8,6 +8,9 @@ Several processes share a GPU: each takes networks from a common list (scripts/c
 them) and writes one file for each; what is there is not trained again. A network of the stores
 "cifar10" and "cifar100" becomes a part as scripts/signals.py writes it, with the same members,
 recipe and seed: other kernels round differently, so the network is another one by the same rule.
+(Those of today were trained by an earlier form, in which a network's learning rate fell by the
+schedule of the first network of its process. The schedules have 1,188 to 1,215 steps, so that a
+rate ended at most 2.1 % of its peak above 0.)
 The other series are sixteen networks each with the members of the first block and one thing
 changed.
 """
@@ -33,6 +36,7 @@ from mia_lib.shadow.queries import augmentations  # noqa: E402
 from mia_lib.train import Classifier, batches, looped  # noqa: E402
 
 SEED, BLOCK, N = 20_261_122, 16, 50_000  # as in scripts/signals.py
+N_TEST = 10_000  # images after those, members of none
 ROWS = {"cifar10": 4_000, "cifar100": 1_000}
 SPEEDNET = {
     "model": "speednet",
@@ -190,9 +194,12 @@ class Work:
             self.loaded[key] = tuple(tensor.to(self.device) for tensor in tensors)
         return self.loaded[key]
 
+    def models(self, name):
+        return SERIES[name].get("models", range(BLOCK))
+
     def claim(self, name):
         """The next network of a series that nobody has, or None."""
-        for model in SERIES[name].get("models", range(BLOCK)):
+        for model in self.models(name):
             lock = self.to / f"{name}-{model:02d}.lock"
             if time.time() > self.until or (self.limit and model >= self.limit):
                 return None
@@ -216,7 +223,8 @@ class Work:
             ids = members_of(name, model)
             if lane is None:
                 options = special.get("lane", {})
-                lane = captured.Lane(recipe, x, y, len(ids), recipe.n_classes, **options)
+                most = max(len(members_of(name, model)) for model in self.models(name))
+                lane = captured.Lane(recipe, x, y, most, recipe.n_classes, **options)
             passes = [replace(recipe, stop=s) for s in special.get("passes", [recipe.epochs])]
             stops = [batches.steps_made(one, len(ids)) for one in passes]
             seen = partial(look, name, recipe=recipe, x=clear, y=y, ids=ids)
@@ -358,7 +366,7 @@ def provenance(like, name, number, about, commit):
     from mia_lib import disk
     from mia_lib.shadow import identity
 
-    members = np.append(half_of(name, number), np.zeros(10_000, bool))
+    members = np.append(half_of(name, number), np.zeros(N_TEST, bool))
     fit = like["manifest"]["fit"] | {"device": "cuda"}
     versions = like["manifest"]["versions"] | {key: about[key] for key in ("torch", "numpy")}
     machine = {"processor": about["device"]}

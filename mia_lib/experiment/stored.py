@@ -49,4 +49,5 @@ def stored_network(name, s):
         checks.fail("MIA_RUNS", f"{path}, which is damaged ({type(error).__name__})", expected)
     if not same:
         checks.fail("MIA_RUNS", f"{path} with another network", expected)
-    return train.Classifier(**{k: v for k, v in said["fit"].items() if k != "class"}), state
+    fit = {k: v for k, v in said["fit"].items() if k != "class"}
+    return train.Classifier(**fit | {"device": "auto"}), state  # wherever it was trained

@@ -38,7 +38,8 @@ class Classifier:
         Passes over a model's own training set.
     stop : float, optional
         Training breaks off after so many passes, with the schedule of the whole run: the model that
-        a checkpoint of that run would hold. None: after the last.
+        a checkpoint of that run would hold (with augmentation, but for the draws of its last
+        steps). None: after the last.
     batch_size : int
         Every batch has min(batch_size, members) examples.
     optimizer : {"sgd", "adam"}
