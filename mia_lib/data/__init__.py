@@ -15,6 +15,7 @@ from mia_lib.data.files import DataError, folder
 from mia_lib.data.foreign import foreign
 from mia_lib.data.originals import ORIGINALS, arrays
 from mia_lib.data.stored_signals import Signals, signals
+from mia_lib.data.stored_variants import Variant, variants
 from mia_lib.data.synthetic import BernoulliMixture, purchase_mixture
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "DataError",
     "Dataset",
     "Signals",
+    "Variant",
     "folder",
     "foreign",
     "load",
@@ -31,6 +33,7 @@ __all__ = [
     "splits",
     "status",
     "synthetic_purchase",
+    "variants",
 ]
 
 

@@ -124,7 +124,7 @@ def signals(name, n_models=None, folder=None):
         )
     stored = sum(size for _, size in files)
     wanted = stored if n_models is None else checks.integer("n_models", n_models, 1, high=stored)
-    known, blocks, left = _read(about, _ABOUT), [], wanted
+    known, blocks, left = read_arrays(about, _ABOUT), [], wanted
     for file, size in files:
         if left > 0:
             block = (_part if file.parent.name == "parts" else _block)(file, len(known["labels"]))
@@ -182,7 +182,7 @@ def _files(folder, name):
     return [(file, BLOCK if place < len(whole) else 1) for place, (file, _) in enumerate(found)]
 
 
-def _read(file, names):
+def read_arrays(file, names, script="scripts/signals.py"):
     """All arrays of one file; one line where it is damaged or lacks one of these."""
     try:
         with np.load(file, allow_pickle=False) as arrays:
@@ -193,15 +193,13 @@ def _read(file, names):
         )
     missing = [key for key in names if key not in found]
     if missing:
-        checks.fail(
-            "signals", f"{file} without {', '.join(missing)}", "a file of scripts/signals.py"
-        )
+        checks.fail("signals", f"{file} without {', '.join(missing)}", f"a file of {script}")
     return found
 
 
 def _block(file, n):
     """One block, checked: 16 models, n images, each of them in exactly half of the models."""
-    block = _read(file, _EACH)
+    block = read_arrays(file, _EACH)
     member = np.unpackbits(block["member"], axis=1, count=n).astype(bool)
     if block["phi"].shape != (BLOCK, n) or member.shape != (BLOCK, n):
         checks.fail("signals", f"{file} of shape {block['phi'].shape}", f"({BLOCK}, {n})")
@@ -216,7 +214,7 @@ def _has_logits(block):
 
 def _part(file, n):
     """One model as a block of one, checked: its mask is the one that it was trained with."""
-    part = _read(file, ("phi", "phi_test", "logits", *_EACH[3:]))
+    part = read_arrays(file, ("phi", "phi_test", "logits", *_EACH[3:]))
     if part["phi"].shape != (2, n):
         checks.fail("signals", f"{file} of shape {part['phi'].shape}", f"(2, {n})")
     block, model = map(int, re.findall(r"-(\d\d)", file.stem)[-2:])
