@@ -2,7 +2,7 @@
 
 `private` does the same for MLPs; `private_network` has the network and its per-example gradients.
 
-Run in notebooks/lira_variants.ipynb.
+Run in notebooks/lira_dp.ipynb.
 """
 
 from dataclasses import dataclass
@@ -74,8 +74,8 @@ class PrivateImages:
     CPU the same generators give the same bits; on a GPU the noise is another and results agree up
     to rounding. Models train one after the other, in float32 (on a GPU cuDNN may round the inputs
     of a convolution to TF32; norms and clipping are not touched by it). The setting is that of
-    Carlini et al. 2022, appendix A-A, Table IV and Fig. 14; their network, a standard CNN, need not
-    be this one. Run in notebooks/lira_variants.ipynb.
+    Carlini et al. 2022, appendix A-A, Table IV and Fig. 14; of their network the paper says
+    "standard CNN" alone, so this need not be it. Run in notebooks/lira_dp.ipynb.
 
     Examples
     --------

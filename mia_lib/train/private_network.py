@@ -4,7 +4,7 @@ The gradient of one example at a convolution is a product of two matrices: the s
 its outputs, and the patches that it reads. One pass forwards, one backwards and a batched product a
 layer therefore give all per-example gradients, without a loop over examples and without `vmap`.
 
-Run in notebooks/lira_variants.ipynb.
+Run in notebooks/lira_dp.ipynb.
 """
 
 import torch
@@ -45,7 +45,7 @@ def network(input_shape, n_classes, widths=(32, 64, 64), *, groups=8, rng=None):
 
     Notes
     -----
-    Run in notebooks/lira_variants.ipynb.
+    Run in notebooks/lira_dp.ipynb.
 
     Examples
     --------

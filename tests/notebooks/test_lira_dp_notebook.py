@@ -1,7 +1,9 @@
 """The experiment notebook lira_dp writes every row that its records have and refuses bad values."""
 
 import pytest
-from notebook_runs import begin, cases, missing_rows, values
+from notebook_runs import begin, call, cases, missing_rows, values
+
+from mia_lib import results, train
 
 
 def checked(**given):
@@ -44,9 +46,41 @@ def test_every_choice_of_parameters_passes_the_checks(data, scale):
         ("batch_size", 0),
         ("learning_rate", 0.0),
         ("hidden", [0]),
+        ("model", "resnet18"),
+        ("widths", []),
+        ("widths", [8, 12]),
         ("device", "tpu"),
     ],
 )
 def test_one_line_names_what_cannot_be_meant(name, value):
     with pytest.raises(ValueError, match=f"^{name}: given .*, expected "):
         checked(**{name: value})
+
+
+def test_networks_are_those_of_the_parameters_and_have_the_guarantee_of_the_others():
+    for model, kind in (("mlp", train.PrivateSGD), ("cnn", train.PrivateImages)):
+        space = begin("lira_dp", 5, model=model, widths=[8, 16], n_examples=200, clips=[1.0])
+        fit = space["at_rate"]((0.8, 1.0), 0.3)
+        assert type(fit) is kind
+        assert (fit.noise_multiplier, fit.max_norm, fit.public_size) == (0.8, 1.0, 100)
+        given = {name: getattr(fit.recipe, name) for name in ("epochs", "batch_size", "device")}
+        assert given == {"epochs": 20, "batch_size": 64, "device": "cpu"}
+        assert fit.recipe.learning_rate == 0.3
+        assert fit.recipe.options.get("widths", (8, 16)) == (8, 16)
+        assert space["promised"][0.8].epsilon(1e-5) == fit.guarantee(100).epsilon(1e-5)
+
+
+def test_convolutional_networks_write_the_same_rows(here):
+    small = {"n_examples": 100, "n_models": 6, "epochs": 1, "rate_factors": [1.0]}
+    names = []
+    for model in ("mlp", "cnn"):
+        given = small | {"model": model, "widths": [8]}
+        assert call("lira_dp", "digits", "smoke", **given) == 0
+        record = results.read(here / "MIA_RESULTS" / "lira_dp--digits--smoke.json")
+        names.append([row["what"] for row in record["rows"]])
+    assert names[0] == names[1]
+
+
+def test_convolutional_networks_need_images():
+    with pytest.raises(ValueError, match="^model: given 'cnn' for records of shape .*, expected "):
+        begin("lira_dp", 4, dataset="synthetic-purchase", model="cnn", n_examples=200)
