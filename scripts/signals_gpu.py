@@ -11,11 +11,15 @@ recipe and seed: other kernels round differently, so the network is another one 
 (Those of today were trained by an earlier form, in which a network's learning rate fell by the
 schedule of the first network of its process. The schedules have 1,188 to 1,215 steps, so that a
 rate ended at most 2.1 % of its peak above 0.)
-The other series are sixteen networks each with the members of the first block and one thing
-changed.
+"base" is the store's own recipe, asked more. "unaugmented" to "smoothed" are sixteen networks each
+with the members of the first block and another recipe, "targets" to "shifted" networks whose
+members come from one half of the images or the other, "resnet18" three whose layers are kept. Of
+these "base", "half", "quarter", "cnn", "unaugmented" and a part of "adam" have been trained.
+`--adopt` takes in what has sixteen networks of the first block and the parts of the stores.
 """
 
 import argparse
+import datetime
 import json
 import os
 import sys
@@ -30,36 +34,22 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import captured  # noqa: E402
+import signals as store  # noqa: E402
 
-from mia_lib import masks as drawn  # noqa: E402
+from mia_lib import disk  # noqa: E402
+from mia_lib.data import stored_signals  # noqa: E402
+from mia_lib.data.stored_variants import asked_rows  # noqa: E402
+from mia_lib.shadow import identity  # noqa: E402
 from mia_lib.shadow.queries import augmentations  # noqa: E402
+from mia_lib.shadow.store import model_seed  # noqa: E402
 from mia_lib.train import Classifier, batches, looped  # noqa: E402
 
-SEED, BLOCK, N = 20_261_122, 16, 50_000  # as in scripts/signals.py
-N_TEST = 10_000  # images after those, members of none
-ROWS = {"cifar10": 4_000, "cifar100": 1_000}
-SPEEDNET = {
-    "model": "speednet",
-    "options": {"widths": [64, 128, 256]},
-    "batch_size": 500,
-    "optimizer": "sgd",
-    "learning_rate": 1.5,
-    "momentum": 0.85,
-    "nesterov": True,
-    "weight_decay": 0.0013,
-    "schedule": "linear",
-    "warmup": 0.23,
-    "shift_rate": 64.0,
-    "augment": "weak",
-    "dtype": "bfloat16",
-    "n_classes": 10,
-    "epochs": 24,
-}
 RESIDUAL = {"shift_rate": 1.0, "momentum": 0.9, "schedule": "linear", "warmup": 0.2}
-# name: what differs from SPEEDNET. "lane" is what a recipe has no word for, "kind" what is kept.
+# name: what differs from the recipe of the store. "lane" is what a recipe has no word for, "kind"
+# what is kept.
 SERIES = {
     "cifar10": {"kind": "part", "models": range(64), "weights": range(59, 64)},
-    "cifar100": {"kind": "part", "models": range(32), "n_classes": 100, "weight_decay": 0.0},
+    "cifar100": {"kind": "part", "models": range(32)},
     "base": {"passes": [3, 6, 12, 18, 24], "queries": 18},
     "resnet18": {
         "kind": "layers",
@@ -103,10 +93,7 @@ SERIES = {
     "overlapping": {"pool": "all", "kind": "pool"},
     "disjoint": {"pool": "other", "kind": "pool"},
     "shifted": {"pool": "other", "kind": "pool", "coarse": True},
-    "long": {"epochs": 48, "passes": [48]},
-    "undecayed": {"weight_decay": 0.0},
     "cutout": {"lane": {"cutout": 12}},
-    "wide": {"options": {"widths": [128, 256, 512]}},
 }
 OWN = ("kind", "models", "weights", "passes", "queries", "lane", "pool", "coarse")
 
@@ -114,7 +101,7 @@ OWN = ("kind", "models", "weights", "passes", "queries", "lane", "pool", "coarse
 def recipe_of(name):
     """The recipe of a series."""
     changed = {key: value for key, value in SERIES[name].items() if key not in OWN}
-    return Classifier(**{**SPEEDNET, **changed})
+    return Classifier(**{**store.RECIPES[dataset_of(name)], **changed})
 
 
 def dataset_of(name):
@@ -122,15 +109,17 @@ def dataset_of(name):
 
 
 def half_of(name, model):
-    """(N,) bool: the members of a network that has half of all images."""
-    block, row = divmod(model, BLOCK) if SERIES[name].get("kind") == "part" else (0, model)
-    return drawn.half_masks(BLOCK, N, np.random.default_rng([SEED, block]))[row]
+    """(N_TRAIN,) bool: the members of a network that has half of all images."""
+    block, row = divmod(model, store.BLOCK) if SERIES[name].get("kind") == "part" else (0, model)
+    return store.masks(block, store.N_TRAIN)[row]
 
 
 def pool():
-    """(N,) bool: the half of the images that targets of "targets" have their members from."""
-    own = np.zeros(N, bool)
-    own[np.random.default_rng([SEED, 3]).permutation(N)[: N // 2]] = True
+    """(N_TRAIN,) bool: the half of the images that targets of "targets" have their members from."""
+    own = np.zeros(store.N_TRAIN, bool)
+    own[np.random.default_rng([store.SEED, 3]).permutation(store.N_TRAIN)[: store.N_TRAIN // 2]] = (
+        True
+    )
     return own
 
 
@@ -140,25 +129,16 @@ def members_of(name, model):
     if which is None:
         return np.flatnonzero(half_of(name, model))
     mine = pool()
-    own = {"own": mine, "other": ~mine, "all": np.ones(N, bool)}[which]
-    rng = np.random.default_rng([SEED, 4, ["own", "all", "other"].index(which), model])
-    return np.sort(rng.permutation(np.flatnonzero(own))[: N // 4])
+    own = {"own": mine, "other": ~mine, "all": np.ones(store.N_TRAIN, bool)}[which]
+    rng = np.random.default_rng([store.SEED, 4, ["own", "all", "other"].index(which), model])
+    return np.sort(rng.permutation(np.flatnonzero(own))[: store.N_TRAIN // 4])
 
 
 def seed_of(name, model):
     """A network's own generator, that of scripts/signals.py for the stores and for "base"."""
     own = 0 if name in ("cifar10", "cifar100", "base") else zlib.crc32(name.encode())
-    first = SEED + own + model
-    return np.random.default_rng(np.random.SeedSequence(first, spawn_key=(0,)))
-
-
-def wide_rows():
-    """Ten thousand images, sorted, that the series beside the stores are asked about."""
-    return np.sort(np.random.default_rng([SEED, 2]).choice(N, 10_000, replace=False))
-
-
-def kept_rows(name):
-    return np.sort(np.random.default_rng([SEED, 1]).choice(N, ROWS[name], replace=False))
+    first = store.SEED + own + model
+    return np.random.default_rng(model_seed(first, 0))
 
 
 def coarse(x):
@@ -195,7 +175,7 @@ class Work:
         return self.loaded[key]
 
     def models(self, name):
-        return SERIES[name].get("models", range(BLOCK))
+        return SERIES[name].get("models", range(store.BLOCK))
 
     def claim(self, name):
         """The next network of a series that nobody has, or None."""
@@ -234,23 +214,20 @@ class Work:
             if special.get("kind"):  # one look alone
                 arrays = {key: array[0] for key, array in arrays.items()}
             if model in special.get("weights", ()):
-                self.write(f"weights-{name}-{model:02d}", lane.state())
+                store.write(self.to / f"weights-{name}-{model:02d}.npz", **lane.state())
             about = {"seconds": time.time() - began, "torch": torch.__version__}
             about |= {"numpy": np.__version__, "device": self.named()}
+            about |= {"code": identity.code_hash()}
+            now = datetime.datetime.now(datetime.UTC)
+            about["date"] = now.isoformat(timespec="seconds")
             arrays["about"] = np.array(json.dumps(about))
-            self.write(f"{name}-{model:02d}", arrays)
+            store.write(self.to / f"{name}-{model:02d}.npz", **arrays)
             shares = [np.ravel(arrays[f"{side}_accuracy"])[-1] for side in ("train", "test")]
             said = f"{shares[0]:.2%} {shares[1]:.2%} {time.time() - began:.1f} s"
             print(f"{time.strftime('%X')} {name} {model}: {said}", flush=True)
 
     def named(self):
         return torch.cuda.get_device_name() if self.device.type == "cuda" else "cpu"
-
-    def write(self, name, arrays):
-        aside = self.to / f"{name}.{os.getpid()}.tmp"
-        with open(aside, "wb") as stream:
-            np.savez_compressed(stream, **arrays)
-        os.replace(aside, self.to / f"{name}.npz")
 
     def outputs(self, net, recipe, x):
         """Outputs (n, K) of a network in evaluation mode; nothing is timed for so few batches."""
@@ -265,10 +242,10 @@ class Work:
         """What a network of a store says: the arrays of a part."""
         plain, mirror = (self.outputs(net, recipe, images) for images in (x, x.flip(2)))
         phi = torch.stack([phi_of(logits, y) for logits in (plain, mirror)]).half()
-        rows = torch.from_numpy(kept_rows(name)).to(x.device)
+        rows = torch.from_numpy(store.kept_rows(name)).to(x.device)
         return {
-            "phi": phi[:, :N],
-            "phi_test": phi[:, N:],
+            "phi": phi[:, : store.N_TRAIN],
+            "phi_test": phi[:, store.N_TRAIN :],
             "logits": plain[rows].half(),
             **self.accuracies(plain, y, ids),
         }
@@ -276,11 +253,11 @@ class Work:
     def accuracies(self, logits, y, ids):
         right = (logits.argmax(1) == y).double()
         ids = torch.from_numpy(ids).to(y.device)
-        return {"train_accuracy": right[ids].mean(), "test_accuracy": right[N:].mean()}
+        return {"train_accuracy": right[ids].mean(), "test_accuracy": right[store.N_TRAIN :].mean()}
 
     def see_variant(self, name, net, last, recipe, x, y, ids):
         """Two queries of ten thousand images, and where it is asked for eighteen at the end."""
-        plain, labels = self.outputs(net, recipe, x), y[torch.from_numpy(wide_rows()).to(x.device)]
+        plain, labels = self.outputs(net, recipe, x), y[torch.from_numpy(asked_rows()).to(x.device)]
         many = last and "queries" in SERIES[name]
         found = []
         for query in augmentations(shift=1 if many else 0):
@@ -293,7 +270,7 @@ class Work:
     def shown(self):
         if "shown" not in self.loaded:
             x, _ = self.images("cifar10")
-            self.loaded["shown"] = x.cpu().numpy()[wide_rows()]
+            self.loaded["shown"] = x.cpu().numpy()[asked_rows()]
         return self.loaded["shown"]
 
     def see_pool(self, name, net, last, recipe, x, y, ids):
@@ -307,11 +284,15 @@ class Work:
         """Outputs and what the last layer reads, of the images whose outputs the stores keep."""
         plain, seen = self.outputs(net, recipe, x), []
         hook = net.head.register_forward_pre_hook(lambda module, given: seen.append(given[0]))
-        rows = torch.from_numpy(kept_rows("cifar10")).to(x.device)
+        rows = torch.from_numpy(store.kept_rows("cifar10")).to(x.device)
         logits = self.outputs(net, recipe, x[rows])
         hook.remove()
         phi = phi_of(plain, y).half()
-        kept = {"logits": logits.half(), "layer": torch.cat(seen).half(), "phi": phi[:N]}
+        kept = {
+            "logits": logits.half(),
+            "layer": torch.cat(seen).half(),
+            "phi": phi[: store.N_TRAIN],
+        }
         return {**kept, **self.accuracies(plain, y, ids)}
 
 
@@ -319,28 +300,24 @@ def adopt(folder, to, commit):
     """Make parts, and of sixteen parts blocks, of what was trained for the stores, and one file of
     each other series.
     """
-    import signals  # needs what a rented machine may not have
-
-    from mia_lib.data import stored_signals
-
     for name in ("cifar10", "cifar100"):
         like = stored_signals.signals(name, 1).provenance[0]
         for file in sorted(folder.glob(f"{name}-[0-9]*.npz")):
             with np.load(file) as found:
                 arrays = dict(found)
-            block, model = divmod(int(file.stem[-2:]), BLOCK)
-            part = signals.part_file(to / "signals", name, block, model)
-            if signals.block_file(to / "signals", name, block).exists():
+            block, model = divmod(int(file.stem[-2:]), store.BLOCK)
+            part = store.part_file(to / "signals", name, block, model)
+            if store.block_file(to / "signals", name, block).exists():
                 continue
-            about = json.loads(str(arrays.pop("about")))
-            arrays["provenance"] = np.array(
-                json.dumps(provenance(like, name, BLOCK * block + model, about, commit))
-            )
-            signals.write(part, **arrays)
-        for block in range(6):
-            parts = [signals.part_file(to / "signals", name, block, m) for m in range(BLOCK)]
+            about, n = json.loads(str(arrays.pop("about"))), store.N_TRAIN
+            n += arrays["phi_test"].shape[1]
+            said = provenance(like, store.BLOCK * block + model, n, about, commit)
+            arrays["provenance"] = np.array(json.dumps(said))
+            store.write(part, **arrays)
+        for block in range(len(SERIES[name]["models"]) // store.BLOCK):
+            parts = [store.part_file(to / "signals", name, block, m) for m in range(store.BLOCK)]
             if all(part.exists() for part in parts):
-                signals.merge(to / "signals", name, block)
+                store.merge(to / "signals", name, block)
                 for part in parts:
                     part.unlink()
     for name in SERIES:
@@ -354,25 +331,25 @@ def adopt(folder, to, commit):
         if "phi_of_many" in arrays:
             arrays["phi_of_many"] = arrays["phi_of_many"][:, 0]
         about = [json.loads(str(one["about"])) for one in found]
-        said = {"recipe": signals.shadow.identity.describe(recipe_of(name)), "commit": commit}
+        said = {"recipe": identity.describe(recipe_of(name)), "commit": commit}
         said |= {"lane": SERIES[name].get("lane", {}), "networks": about}
         said |= {"passes": SERIES[name].get("passes", [recipe_of(name).epochs])}
         arrays["provenance"] = np.array(json.dumps(said, sort_keys=True))
-        signals.write(to / "variants" / f"cifar10-{name}.npz", models=models, **arrays)
+        store.write(to / "variants" / f"cifar10-{name}.npz", models=models, **arrays)
 
 
-def provenance(like, name, number, about, commit):
-    """Provenance of a network that was trained on a GPU, beside that of one of the same store."""
-    from mia_lib import disk
-    from mia_lib.shadow import identity
-
-    members = np.append(half_of(name, number), np.zeros(N_TEST, bool))
+def provenance(like, number, n, about, commit):
+    """Provenance of a network that was trained on a GPU on some of n images, beside that of one of
+    the same store.
+    """
+    block, row = divmod(number, store.BLOCK)
+    members = store.masks(block, n)[row]
     fit = like["manifest"]["fit"] | {"device": "cuda"}
     versions = like["manifest"]["versions"] | {key: about[key] for key in ("torch", "numpy")}
     machine = {"processor": about["device"]}
     changed = {"device": "cuda", "fit": fit, "machine": machine, "versions": versions}
-    changed |= {"seed": SEED + number, "masks": disk.hash_array(members[None])}
-    changed |= {"code": identity.code_hash()}
+    changed |= {"seed": store.SEED + number, "masks": disk.hash_array(members[None])}
+    changed |= {"code": about["code"]}
     return {
         "commit": commit,
         "processor": {"name": about["device"], "bfloat16": ["tensor cores"]},
@@ -383,7 +360,7 @@ def provenance(like, name, number, about, commit):
         "cpu_seconds": None,
         "wall_seconds": round(about["seconds"], 1),  # three others ran beside it
         "manifest": like["manifest"] | changed,
-        "date": about.get("date", "2026-11-26"),
+        "date": about["date"],
     }
 
 

@@ -43,7 +43,7 @@ class Variant:
     passes : (T,) int64 array
         Epochs after which the networks were asked.
     train_accuracy, test_accuracy : (S, T) float64 array
-        On the network's own 25,000 members and on the official test images, as fractions.
+        On the network's own members, about 25,000, and on the official test images, as fractions.
     provenance : dict
         ``recipe``, ``lane`` (what a recipe has no word for), ``passes``, ``commit``, and of each
         of the ``networks`` its device, seconds and versions.
@@ -131,7 +131,7 @@ def variants(dataset, name, folder=None):
     if not known or (np.diff(models) <= 0).any():
         given = f"{file} of networks {models.tolist()}"
         checks.fail("signals", given, f"rising numbers below {stored_signals.BLOCK}")
-    rows = np.sort(np.random.default_rng([SEED, 2]).choice(N, N_ROWS, replace=False))
+    rows = asked_rows()
     member = half_masks(stored_signals.BLOCK, N, np.random.default_rng([SEED, 0]))
     about = stored_signals.read_arrays(folder.parent / "signals" / f"{dataset}.npz", ("labels",))
     return Variant(
@@ -147,3 +147,8 @@ def variants(dataset, name, folder=None):
         found["test_accuracy"],
         provenance,
     )
+
+
+def asked_rows():
+    """The training images that all these networks were asked about, (n,) int64, rising."""
+    return np.sort(np.random.default_rng([SEED, 2]).choice(N, N_ROWS, replace=False))

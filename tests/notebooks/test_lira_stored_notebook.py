@@ -3,6 +3,8 @@ in exactly half of the networks, stands the paper's numbers where they belong, a
 values.
 """
 
+import re
+
 import numpy as np
 import pytest
 from notebook_runs import NOTEBOOKS, begin, cases, missing_rows, values
@@ -105,3 +107,18 @@ def test_one_line_names_what_cannot_be_meant(name, value):
 def test_more_networks_than_are_stored_are_refused():
     with pytest.raises(ValueError, match="n_models: given 1000, expected"):
         begin("lira_stored", READ, n_shadow=1000, sizes=[8])
+
+
+def test_below_64_networks_one_spread_is_nowhere_seen_behind():
+    """What *What the attack needs* tells an auditor, in every record of either notebook."""
+    form = r"(TPR at FPR .* %, LiRA .*), global variance, (\d+) models"
+    asked, behind = set(), set()
+    for run in [*results.find(notebook="lira"), *results.find(notebook="lira_stored")]:
+        rows = {row["what"]: row for row in run["rows"]}
+        for what, row in rows.items():
+            found = re.fullmatch(form, what)
+            each = found and rows[f"{found[1]}, per-example variance, {found[2]} models"]
+            if found and None not in (row["high"], each["low"]):
+                asked.add(int(found[2]))
+                behind |= {int(found[2])} if row["high"] < each["low"] else set()
+    assert {8, 16, 32, 64} <= asked and min(behind) == 64
