@@ -28,6 +28,9 @@ class PrivGanRecipe(GanRecipe):
         lambda, at least 0: the weight of the privacy loss.
     real_label : float
         In (0.5, 1]: what the discriminators are told of real records.
+    penalty : float
+        gamma, at least 0: the weight of each discriminator's `slope_penalty`, as for `js_gan`. 0:
+        none, as in Mukherjee et al. 2021.
     privacy_epochs : int
         First warm-up: passes of the privacy discriminator over the members, which learns their
         slices before all else.
@@ -51,6 +54,7 @@ class PrivGanRecipe(GanRecipe):
     n_pairs: int = 2
     privacy: float = 1.0
     real_label: float = 0.95
+    penalty: float = 0.0
     privacy_epochs: int = 50
     privacy_delay: int = 100
 
@@ -59,6 +63,7 @@ class PrivGanRecipe(GanRecipe):
         checks.integer("n_pairs", self.n_pairs, 2)
         checks.number("privacy", self.privacy, 0)
         check_real_label(self.real_label)
+        checks.number("penalty", self.penalty, 0)
         checks.integer("privacy_epochs", self.privacy_epochs, 0)
         checks.integer("privacy_delay", self.privacy_delay, 1)
 
@@ -133,14 +138,9 @@ def priv_gan(x, recipe=PrivGanRecipe(), *, checkpoints=None, folder=None, rng=No
         fakes = [generator(noise) for generator, *_ in pairs]
         judged = 0
         for (_, _, discriminator, optimizer), fake, rows in zip(pairs, fakes, own):
-            real = run.batch(batch_size, rows)
-            judged = (
-                judged
-                + discriminator_step(
-                    discriminator, optimizer, real, fake.detach(), recipe.real_label
-                ).detach()
-                / n_pairs
-            )
+            given = run.batch(batch_size, rows), fake.detach(), recipe.real_label, recipe.penalty
+            loss = discriminator_step(discriminator, optimizer, *given)
+            judged = judged + loss.detach() / n_pairs
         origin = torch.arange(n_pairs, device=run.device).repeat_interleave(batch_size)
         told = categorical(spy(torch.cat(fakes).detach()), origin)
         if epoch >= recipe.privacy_delay:

@@ -1,0 +1,162 @@
+"""What trained GANs say of records, small enough to travel with the book.
+
+Written by scripts/gans.py: one file for each network and its release.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mia_lib import checks
+from mia_lib.data import stored_signals
+from mia_lib.data.files import DataError
+
+FOLDER = stored_signals.FOLDER.parent / "gans"
+_EACH = ("epochs", "score", "nearest", "embedded", "by_size", "sizes", "reference_score")
+_EACH += ("rows", "labels", "n_members", "marked", "sureness", "shares", "real_shares")
+_EACH += ("real_sureness", "samples", "provenance")
+
+
+@dataclass(frozen=True)
+class StoredGan:
+    """Answers of one GAN, after T lengths of training, about n members and others.
+
+    Parameters
+    ----------
+    name : str
+        "mnist--js_gan--0": data set, network, seed.
+    epochs : (T,) int64 array
+        Rising, from 0, the untrained network, on.
+    score : (T, pairs, n) float16 array
+        What each discriminator says, before any sigmoid; larger: judged more real.
+    nearest : (T, 3, n) float16 array
+        Minus the distance of each record to the three nearest of a release, in pixels from 0 to 1.
+    embedded : (T, n) float16 array
+        Minus the distance to the nearest of the release in the features of a classifier that was
+        trained on reference records.
+    sizes : (R,) int64 array
+        Of the releases that the last network was asked for.
+    by_size : (R, n) float16 array
+        Minus the distance to the nearest of each of these.
+    reference_score : (T, pairs, r) float16 array
+        The scores of r other records, which no network saw and nobody is judged on.
+    member : (n,) bool array
+        True for records that the GAN was trained on.
+    rows : (n,) int64 array
+        Which records of the data set these are.
+    labels : (n,) int64 array
+    marked : (n,) bool array
+        True where a white square was painted into the record before training and queries.
+    sureness : (T,) float64 array
+        Mean probability that a classifier of real records gives the class that it finds in
+        generated ones; NaN where nobody was asked.
+    shares : (T, K) float64 array
+        Shares of the classes that it finds.
+    real_sureness : float
+        The same of the members.
+    real_shares : (K,) float64 array
+    samples : (m, ...) uint8 array
+        Some records that the last network made; none where they may not be shown.
+    provenance : dict
+        ``kind``, ``recipe``, ``commit``, ``seconds``, versions, and what else made the file.
+
+    Notes
+    -----
+    Made by `generators`. Taught in book/mace_replicated.ipynb.
+
+    Examples
+    --------
+    >>> StoredGan.__dataclass_params__.frozen
+    True
+    """
+
+    name: str
+    epochs: np.ndarray
+    score: np.ndarray
+    nearest: np.ndarray
+    embedded: np.ndarray
+    sizes: np.ndarray
+    by_size: np.ndarray
+    reference_score: np.ndarray
+    member: np.ndarray
+    rows: np.ndarray
+    labels: np.ndarray
+    marked: np.ndarray
+    sureness: np.ndarray
+    shares: np.ndarray
+    real_sureness: float
+    real_shares: np.ndarray
+    samples: np.ndarray
+    provenance: dict
+
+
+def generators(dataset, network, folder=None):
+    """The stored answers of GANs, without training anything.
+
+    Parameters
+    ----------
+    dataset : str
+        "mnist" or "skin-lesions".
+    network : str
+        "wgan_gp", "js_gan" or "priv_gan", with "-rare" or "-marked" behind it for the networks of a
+        rare class and of painted squares.
+    folder : path-like, optional
+        Where the files are. None: notebooks/gans of the clone that the library is installed from.
+
+    Returns
+    -------
+    list of StoredGan
+        One for each seed that is stored, by seed.
+
+    Raises
+    ------
+    ValueError
+        For a network that is not stored, a file that is damaged or whose arrays do not fit each
+        other.
+    DataError
+        If there is no file of this data set: the line says where to get them.
+
+    Notes
+    -----
+    Networks of one seed have the same members, other records and reference records. Taught in
+    book/mace_replicated.ipynb.
+
+    Examples
+    --------
+    >>> generators("mnist", "gan")
+    Traceback (most recent call last):
+    ...
+    ValueError: network: given 'gan', expected one of 'js_gan', 'priv_gan', 'wgan_gp'
+    """
+    folder = FOLDER if folder is None else Path(folder)
+    parts = [file.stem.split("--") for file in sorted(folder.glob(f"{dataset}--*.npz"))]
+    if not parts:
+        raise DataError(
+            f"{folder} holds no generators of {dataset!r}: they come with a clone of the "
+            "repository, in notebooks/gans, or from scripts/gans.py, which trains them"
+        )
+    checks.choice("network", network, tuple(sorted({name for _, name, _ in parts})))
+    seeds = sorted(int(seed) for _, name, seed in parts if name == network)
+    return [_read(folder / f"{dataset}--{network}--{seed}.npz") for seed in seeds]
+
+
+def _read(file):
+    found = stored_signals.read_arrays(file, _EACH, "scripts/gans.py")
+    n, n_epochs = len(found["rows"]), len(found["epochs"])
+    pairs = found["score"].shape[1] if found["score"].ndim == 3 else 0
+    n_reference = found["reference_score"].shape[-1]
+    shapes = {"score": (n_epochs, pairs, n), "nearest": (n_epochs, 3, n), "embedded": (n_epochs, n)}
+    shapes |= {"by_size": (len(found["sizes"]), n), "labels": (n,), "marked": (n,)}
+    shapes |= {"reference_score": (n_epochs, pairs, n_reference), "sureness": (n_epochs,)}
+    shapes |= {"shares": (n_epochs, len(found["real_shares"]))}
+    for key, expected in shapes.items():
+        if found[key].shape != expected:
+            checks.fail("generators", f"{file}, {key} of shape {found[key].shape}", str(expected))
+    member = np.arange(n) < int(found.pop("n_members"))
+    provenance = json.loads(str(found.pop("provenance")))
+    sure = float(found.pop("real_sureness"))
+    return StoredGan(
+        name=file.stem, member=member, provenance=provenance, real_sureness=sure, **found
+    )
