@@ -33,7 +33,7 @@ PRECISION = {"precision": "bfloat16"}
 RECIPES = {
     "mnist": {
         "wgan_gp": generative.WganGpRecipe(
-            networks="mnist", epochs=150, batch_size=256, learning_rate=3e-4, **PRECISION
+            networks="mnist", epochs=200, batch_size=256, learning_rate=3e-4, **PRECISION
         ),
         "js_gan": generative.JsGanRecipe(networks="mnist", epochs=300, penalty=1.0, **PRECISION),
         "priv_gan": generative.PrivGanRecipe(
@@ -55,7 +55,7 @@ RECIPES = {
 }
 CHECKPOINTS = {
     "mnist": {
-        "wgan_gp": [0, 10, 25, 50, 75, 100, 150],
+        "wgan_gp": [0, 10, 25, 50, 100, 150, 200],
         "js_gan": [0, 25, 50, 100, 150, 200, 300],
         "priv_gan": [0, 25, 50, 100, 200, 300, 400],
         "wgan_gp-rare": [0, 50, 100, 200, 300],
