@@ -20,6 +20,7 @@ from mia_lib.bayes.estimators import (
     split_advantage,
 )
 from mia_lib.bayes.generalized import generalized_advantage, heuristic_advantage
+from mia_lib.bayes.halves import half_advantages, half_interval
 from mia_lib.bayes.histogram import Histogram
 from mia_lib.bayes.individual import (
     average_risk_interval,
@@ -46,6 +47,8 @@ __all__ = [
     "generalized_advantage",
     "generalized_risk",
     "generalized_risk_interval",
+    "half_advantages",
+    "half_interval",
     "held_out_advantages",
     "heuristic_advantage",
     "membership_privacy",

@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+
+from mia_lib import bayes
+
+
+def literal(signal, member, bins, score, rng, n_splits):
+    """The definition, record by record."""
+    found = {"cells": [], "threshold": [], "heuristic": []}
+    groups = [np.flatnonzero(member), np.flatnonzero(~member)]
+    for _ in range(n_splits):
+        own = [set(rng.permutation(group)[: len(group) // 2]) for group in groups]
+        fit = sorted(own[0] | own[1])
+        judged = [i for i in range(len(member)) if i not in own[0] | own[1]]
+        # edges are every (m + 1) / bins-th fitted value
+        values = sorted(signal[i] for i in fit)
+        ranks = [round((len(values) + 1) * k / bins) - 1 for k in range(1, bins)]
+        edges = sorted({values[r] for r in ranks})
+        cell = [sum(value >= edge for edge in edges) for value in signal]
+        lead = {}
+        for i in fit:
+            weight = 1 / len(own[0]) if member[i] else -1 / len(own[1])
+            lead[cell[i]] = lead.get(cell[i], 0) + weight
+        called = {i for i in judged if lead.get(cell[i], 0) > 1e-12}
+        found["cells"].append(gain(called, judged, member))
+        best, at = -1, np.inf
+        for value in [*sorted({score[i] for i in fit}), np.inf]:
+            lead = gain({i for i in fit if score[i] >= value}, fit, member)
+            if lead > best + 1e-12:
+                best, at = lead, value
+        found["threshold"].append(gain({i for i in judged if score[i] >= at}, judged, member))
+        for value in [*sorted({score[i] for i in judged}), np.inf]:
+            called = {i for i in judged if score[i] >= value}
+            if sum(rates(called, judged, member)) <= 1 + 1e-12:
+                break
+        found["heuristic"].append(gain(called, judged, member))
+    return found
+
+
+def rates(called, among, member):
+    inside = [i for i in among if member[i]]
+    outside = [i for i in among if not member[i]]
+    return [sum(i in called for i in side) / len(side) for side in (inside, outside)]
+
+
+def gain(called, among, member):
+    tpr, fpr = rates(called, among, member)
+    return tpr - fpr
+
+
+def test_half_advantages_are_the_literal_ones():
+    rng = np.random.default_rng(1)
+    member = rng.permutation(61) < 23
+    signal = np.round(rng.normal(size=61) + member, 1)  # some tie
+    found = bayes.half_advantages(
+        {"cells": signal}, member, bins=4, n_splits=5, score=signal, rng=np.random.default_rng(2)
+    )
+    expected = literal(signal, member, 4, signal, np.random.default_rng(2), 5)
+    assert set(found) == set(expected)
+    for name, values in expected.items():
+        assert found[name] == pytest.approx(values), name
+
+
+def test_half_advantages_do_not_change_under_an_increasing_map():
+    rng = np.random.default_rng(3)
+    member = np.arange(200) < 60
+    signal = rng.normal(size=200) + member
+    one, other = (
+        bayes.half_advantages(
+            {"q": values, "two": np.stack([values, -values], 1)},
+            member,
+            n_splits=4,
+            score=values,
+            rng=np.random.default_rng(4),
+        )
+        for values in (signal, 1 / (1 + np.exp(-signal)))
+    )
+    for name in one:
+        assert one[name] == pytest.approx(other[name])
+
+
+def test_the_surest_members_count_in_cells_too():
+    """Ten of the members stand alone at the top: in each half the fitted ones make the top cell."""
+    rng = np.random.default_rng(5)
+    member = np.arange(400) < 200
+    signal = rng.normal(size=400)
+    signal[:100] += 1_000 + 1_000 * np.arange(100)
+    found = bayes.half_advantages({"q": signal}, member, n_splits=10, score=signal, rng=rng)
+    assert found["q"].mean() > 0.4
+    wide = bayes.held_out_advantages({"q": signal}, member, bins=10, n_splits=10, rng=rng)
+    assert wide["q"] < found["q"].mean()  # one width: the judged half's largest has no cell
+
+
+def test_an_untouched_signal_gives_nothing_away():
+    rng = np.random.default_rng(6)
+    member = np.arange(600) < 200
+    ends = []
+    for _ in range(100):
+        noise = rng.normal(size=(600, 2))
+        found = bayes.half_advantages(
+            {"one": noise[:, 0], "two": noise}, member, n_splits=10, score=noise[:, 0], rng=rng
+        )
+        ends.append([values.mean() for values in found.values()])
+    mean, error = np.mean(ends, 0), np.std(ends, 0) / 10
+    assert (np.abs(mean) < 4 * error).all()
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.7, 2.0])
+def test_limits_cover_over_samples(shift):
+    """The target is the mean over samples: an estimate on a judged half has no bias."""
+    rng, n_samples, n_splits = np.random.default_rng([7, int(10 * shift)]), 200, 30
+    member, found = np.arange(900) < 300, []
+    for _ in range(n_samples):
+        first, second = rng.normal(size=(2, 900))
+        first += shift * member
+        queries = {"cells": first, "two": np.stack([first, second], 1)}
+        one = bayes.half_advantages(queries, member, n_splits=n_splits, score=first, rng=rng)
+        one |= {
+            "two minus cells": one["two"] - one["cells"],
+            "cells minus threshold": one["cells"] - one["threshold"],
+            "cells minus heuristic": one["cells"] - one["heuristic"],
+        }
+        found.append([bayes.half_interval(values) for values in one.values()])
+    found = np.array(found)  # (samples, entries, value low high)
+    target = found[:, :, 0].mean(0)
+    covered = ((found[:, :, 1] <= target) & (target <= found[:, :, 2])).mean(0)
+    least = 0.95 - 4 * np.sqrt(0.95 * 0.05 / n_samples)
+    assert (covered > least).all(), dict(zip(one, covered))
+    assert (covered[4:] > 0.92).all(), dict(zip(one, covered))
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ({"signals": {"q": np.zeros(19)}}, "q: given 19 records, expected 20"),
+        ({"score": np.zeros(21)}, "score: given 21 records, expected 20"),
+        ({"signals": {"q": np.full(20, np.nan)}}, "q: given"),
+        ({"member": np.arange(20) < 3}, "four members and four others"),
+        ({"bins": 1}, "bins"),
+        ({"n_splits": 1}, "n_splits"),
+    ],
+)
+def test_half_advantages_name_what_does_not_fit(given, said):
+    full = {"signals": {"q": np.arange(20.0)}, "member": np.arange(20) < 10} | given
+    with pytest.raises(ValueError, match=said):
+        bayes.half_advantages(full.pop("signals"), full.pop("member"), **full)
+
+
+@pytest.mark.parametrize(
+    "values, said",
+    [([0.1], "1 splits"), ([0.1, np.nan], "advantages"), ([[0.1, 0.2]], "advantages")],
+)
+def test_half_interval_names_what_does_not_fit(values, said):
+    with pytest.raises(ValueError, match=said):
+        bayes.half_interval(values)
