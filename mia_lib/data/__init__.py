@@ -14,6 +14,7 @@ from mia_lib.data.dataset import Dataset
 from mia_lib.data.files import DataError, folder
 from mia_lib.data.foreign import foreign
 from mia_lib.data.originals import ORIGINALS, arrays
+from mia_lib.data.stored_generators import StoredGan, generator_names, generators
 from mia_lib.data.stored_signals import Signals, signals
 from mia_lib.data.stored_variants import Variant, variants
 from mia_lib.data.synthetic import BernoulliMixture, purchase_mixture
@@ -23,9 +24,12 @@ __all__ = [
     "DataError",
     "Dataset",
     "Signals",
+    "StoredGan",
     "Variant",
     "folder",
     "foreign",
+    "generator_names",
+    "generators",
     "load",
     "names",
     "purchase_mixture",

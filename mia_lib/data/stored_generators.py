@@ -125,21 +125,55 @@ def generators(dataset, network, folder=None):
 
     Examples
     --------
-    >>> generators("mnist", "gan")
+    >>> generators("mnist", "gan")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: network: given 'gan', expected one of 'js_gan', 'priv_gan', 'wgan_gp'
+    ValueError: network: given 'gan', expected one of 'js_gan', 'priv_gan', ...
     """
     folder = FOLDER if folder is None else Path(folder)
-    parts = [file.stem.split("--") for file in sorted(folder.glob(f"{dataset}--*.npz"))]
-    if not parts:
+    stored = generator_names(dataset, folder)
+    seeds = stored[checks.choice("network", network, tuple(stored))]
+    return [_read(folder / f"{dataset}--{network}--{seed}.npz") for seed in seeds]
+
+
+def generator_names(dataset, folder=None):
+    """Which GANs of a data set are stored.
+
+    Parameters
+    ----------
+    dataset : str
+    folder : path-like, optional
+        As for `generators`.
+
+    Returns
+    -------
+    dict of str to list of int
+        The seeds of each network, by its name.
+
+    Raises
+    ------
+    DataError
+        If there is none: the line says where to get them.
+
+    Notes
+    -----
+    Used in notebooks/gan_stored.ipynb.
+
+    Examples
+    --------
+    >>> "wgan_gp" in generator_names("mnist")
+    True
+    """
+    folder, found = FOLDER if folder is None else Path(folder), {}
+    for file in sorted(folder.glob(f"{dataset}--*--*.npz")):
+        _, name, seed = file.stem.split("--")
+        found[name] = sorted([*found.get(name, []), int(seed)])
+    if not found:
         raise DataError(
             f"{folder} holds no generators of {dataset!r}: they come with a clone of the "
             "repository, in notebooks/gans, or from scripts/gans.py, which trains them"
         )
-    checks.choice("network", network, tuple(sorted({name for _, name, _ in parts})))
-    seeds = sorted(int(seed) for _, name, seed in parts if name == network)
-    return [_read(folder / f"{dataset}--{network}--{seed}.npz") for seed in seeds]
+    return found
 
 
 def _read(file):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mia_lib import bayes
+from mia_lib import bayes, metrics
 
 
 def literal(signal, member, bins, score, rng, n_splits):
@@ -129,6 +129,38 @@ def test_limits_cover_over_samples(shift):
     assert (covered[4:] > 0.92).all(), dict(zip(one, covered))
 
 
+def test_at_another_prior_and_metric_a_difference_covers_too():
+    """AM and accuracy at p = 0.2, the cells' adversary against the heuristic one."""
+    rng, n_samples = np.random.default_rng(8), 200
+    member, found = np.arange(900) < 300, []
+    for _ in range(n_samples):
+        score = rng.normal(size=900) + 0.7 * member
+        lead = []
+        for metric in (metrics.am(0.2), metrics.accuracy()):
+            how = {"metric": metric, "n_splits": 30, "score": score, "rng": rng}
+            one = bayes.half_advantages({"cells": score}, member, 0.2, **how)
+            lead.append(bayes.half_interval(one["cells"] - one["heuristic"]))
+        found.append(lead)
+    found = np.array(found)
+    target = found[:, :, 0].mean(0)
+    covered = ((found[:, :, 1] <= target) & (target <= found[:, :, 2])).mean(0)
+    assert (covered > 0.92).all(), covered
+    assert (target > 0).all()  # it knows the share, not the metric
+
+
+def test_a_metric_is_computed_from_the_two_rates():
+    """The score tells members: the adversary is right about every record."""
+    member = np.arange(40) < 10
+    score = np.where(member, 1.0, -1.0)
+    for metric, best in ((metrics.accuracy(), 1.0), (metrics.am(0.1), 1.0), (None, 1.0)):
+        how = {"metric": metric, "n_splits": 3, "score": score, "bins": 2}
+        found = bayes.half_advantages({}, member, 0.1, **how)
+        assert (found["threshold"] == best).all()
+    # ten points of one score: a share of a tenth has no threshold, so that nobody is accused
+    flat = bayes.half_advantages({}, member, 0.1, metric=metrics.accuracy(), score=np.zeros(40))
+    assert flat["heuristic"] == pytest.approx(0.9)
+
+
 @pytest.mark.parametrize(
     "given, said",
     [
@@ -138,6 +170,9 @@ def test_limits_cover_over_samples(shift):
         ({"member": np.arange(20) < 3}, "four members and four others"),
         ({"bins": 1}, "bins"),
         ({"n_splits": 1}, "n_splits"),
+        ({"prior": 1.0}, "prior"),
+        ({"metric": metrics.am(0.2)}, "prior"),
+        ({"metric": metrics.ppv()}, "threshold on the posterior"),
     ],
 )
 def test_half_advantages_name_what_does_not_fit(given, said):
