@@ -33,12 +33,12 @@ PRECISION = {"precision": "bfloat16"}
 RECIPES = {
     "mnist": {
         "wgan_gp": generative.WganGpRecipe(
-            networks="mnist", epochs=200, batch_size=256, learning_rate=3e-4, **PRECISION
+            networks="mnist", epochs=150, batch_size=256, learning_rate=3e-4, **PRECISION
         ),
         "js_gan": generative.JsGanRecipe(networks="mnist", epochs=300, penalty=1.0, **PRECISION),
         "priv_gan": generative.PrivGanRecipe(
             networks="mnist",
-            epochs=400,
+            epochs=200,
             penalty=1.0,
             privacy_epochs=5,
             privacy_delay=15,
@@ -50,19 +50,19 @@ RECIPES = {
     },
     "skin-lesions": dict.fromkeys(
         ("js_gan", "js_gan-marked"),
-        generative.JsGanRecipe(networks="skin-lesions", epochs=300, **PRECISION),
+        generative.JsGanRecipe(networks="skin-lesions", epochs=250, **PRECISION),
     ),
 }
 CHECKPOINTS = {
     "mnist": {
-        "wgan_gp": [0, 10, 25, 50, 100, 150, 200],
+        "wgan_gp": [0, 10, 25, 50, 100, 150],
         "js_gan": [0, 25, 50, 100, 150, 200, 300],
-        "priv_gan": [0, 25, 50, 100, 200, 300, 400],
+        "priv_gan": [0, 25, 50, 100, 150, 200],
         "wgan_gp-rare": [0, 50, 100, 200, 300],
     },
     "skin-lesions": {
-        "js_gan": [0, 50, 100, 150, 200, 250, 300],
-        "js_gan-marked": [0, 100, 200, 300],
+        "js_gan": [0, 50, 100, 150, 200, 250],
+        "js_gan-marked": [0, 100, 250],
     },
 }
 # members, other records, and reference records that only classifiers and controls see
