@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from notebook_runs import begin, cases, missing_rows, values
 
+from mia_lib import results
+
 CHECKED, DRAWN, TESTED = 3, 4, 10  # code cells until the checks, the records, the sets
 
 SMALL = {"n_shadow": 6, "n_targets": 2, "n_learned": 2, "epochs": 1, "hidden": [4]}
@@ -96,3 +98,21 @@ def test_one_line_names_what_cannot_be_meant(name, value):
 def test_sets_that_the_records_do_not_fill_are_refused():
     with pytest.raises(ValueError, match="n_examples: given 300 records, expected at least 400"):
         begin("set_layers", DRAWN, n_examples=300, set_sizes=[100])
+
+
+def test_what_the_page_says_of_mnist():
+    """The sentences about the recorded networks of MNIST."""
+    (record,) = results.find(notebook="set_layers", data="mnist", scale="paper")
+    rows = {row["what"]: row for row in record["rows"]}
+    insides = "last", "second-to-last", "confidences"
+    for name in insides:
+        learned, within = (
+            rows[f"power, {name}, {how}, n = 1000"] for how in ("learned", "within classes")
+        )
+        assert learned["low"] <= 0.05 and 0.1 < within["value"] < 1 / 3
+    plain = rows["power, loss, plain, n = 1000"]
+    assert plain["low"] > rows["power, loss, within classes, n = 1000"]["high"]
+    assert all(
+        plain["low"] > rows[f"power, {name}, within classes, n = 1000"]["high"] for name in insides
+    )
+    assert rows["power, likelihood ratio, plain, n = 1000"]["low"] > 0.9
