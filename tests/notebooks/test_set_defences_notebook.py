@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from notebook_runs import begin, cases, missing_rows, values
 
+from mia_lib import results
+
 CHECKED, DRAWN, TESTED = 3, 4, 24  # code cells until the checks, the records, the sets
 
 SMALL = {"n_shadow": 6, "n_targets": 2, "n_pilots": 2, "epochs": 1, "hidden": [4]}
@@ -112,3 +114,31 @@ def test_one_line_names_what_cannot_be_meant(name, value):
 def test_sets_that_the_records_do_not_fill_are_refused():
     with pytest.raises(ValueError, match="n_examples: given 300 records, expected at least 500"):
         begin("set_defences", DRAWN, n_examples=300, n_reference=200, set_size=50)
+
+
+def test_what_the_page_says_of_hr_mmd():
+    """The sentences about records: where each HR-MMD is above its level, and that it is ahead of
+    the means nowhere.
+    """
+    finds = {"none", "distillation", "memguard"}
+    for name in ("digits", "mnist"):
+        (record,) = results.find(notebook="set_defences", data=name, scale="paper")
+        rows = {row["what"]: row for row in record["rows"]}
+        for what, row in rows.items():
+            if not what.startswith("power, HR-MMD, "):
+                continue
+            view, defence = what.removeprefix("power, HR-MMD, ").split(", ", 1)
+            seen = name == "mnist" and view == "loss" and defence in finds
+            assert (row["low"] > 0.05) == seen, (name, what)
+            assert row["value"] > 0.5 or not seen, (name, what)
+        for defence in ("none", "l1"):
+            for part in (40, 50, 60, 70, 80, 90):
+                form = f"TPR at FPR 10 %, {{}}, {part} % members, {defence}"
+                means = [rows[form.format(f"mean, {one}")] for one in ("loss", "LiRA")]
+                for view in ("confidences", "loss", "second-to-last"):
+                    ours = rows[form.format(f"HR-MMD, {view}")]
+                    assert all(ours["low"] <= mean["high"] for mean in means), (name, part, view)
+            assert rows[form.format("HR-MMD, confidences")]["high"] < means[1]["low"], (
+                name,
+                defence,
+            )
