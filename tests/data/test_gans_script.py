@@ -12,7 +12,7 @@ import pytest
 from mia_lib import data
 from mia_lib.data import stored_generators
 
-FILE = Path(__file__).parents[1] / "scripts" / "gans.py"
+FILE = Path(__file__).parents[2] / "scripts" / "gans.py"
 
 
 @pytest.fixture(scope="module")
