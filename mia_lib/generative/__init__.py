@@ -10,7 +10,7 @@ from mia_lib.generative.embedding import classifier_embedding
 from mia_lib.generative.gan import Gan, Release, release
 from mia_lib.generative.js import JsGanRecipe, js_gan
 from mia_lib.generative.looks import Looks, looks
-from mia_lib.generative.merf import Embedding, dp_merf
+from mia_lib.generative.merf import Embedding, MerfGan, dp_merf
 from mia_lib.generative.nearest import ball_radius, monte_carlo, nearest_distance, nearest_distances
 from mia_lib.generative.networks import NETWORKS, Networks, dense, upsampling
 from mia_lib.generative.one_record import nearest_by_size, record_signals
@@ -45,6 +45,7 @@ __all__ = [
     "GanStack",
     "JsGanRecipe",
     "Looks",
+    "MerfGan",
     "Networks",
     "PrivGanRecipe",
     "Release",

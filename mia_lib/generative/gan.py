@@ -36,8 +36,6 @@ class Gan:
         The mean of each loss over each epoch.
     epsilon : float or None
         The privacy budget that training has spent; None where it is not private.
-    embedding : merf.Embedding or None
-        What a DP-MERF released of its members; None for others.
 
     Notes
     -----
@@ -62,7 +60,6 @@ class Gan:
     epoch: int = 0
     losses: dict = field(default_factory=dict, repr=False)
     epsilon: float | None = None
-    embedding: object = field(default=None, repr=False)
 
     @property
     def generator(self):

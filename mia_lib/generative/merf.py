@@ -3,6 +3,7 @@
 Taught in book/generators_one_record.ipynb.
 """
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -104,6 +105,23 @@ class Embedding(NamedTuple):
         return found
 
 
+@dataclass(frozen=True)
+class MerfGan(gans.Gan):
+    """A generator with the embedding that it was computed from; made by `dp_merf`.
+
+    Attributes
+    ----------
+    embedding : Embedding
+        What was released of the members, with noise.
+
+    Notes
+    -----
+    All else is as for `Gan`. Used in notebooks/gan_private.ipynb.
+    """
+
+    embedding: Embedding | None = field(default=None, repr=False)
+
+
 def dp_merf(
     x,
     labels,
@@ -149,7 +167,7 @@ def dp_merf(
 
     Returns
     -------
-    Gan
+    MerfGan
         Conditional and without a discriminator; its ``epsilon`` is what was spent, at most the
         budget, its ``embedding`` the `Embedding` that was released.
 
@@ -199,7 +217,7 @@ def dp_merf(
     wanted = _means(sums)
     seed = reseed.seed(int(rng.integers(2**62)))
     net = _fitted(networks, wanted, frequencies, n_steps, batch_size, learning_rate, seed)
-    return gans.Gan(
+    return MerfGan(
         kind="DP-MERF",
         generators=(net,),
         discriminators=(),
