@@ -10,9 +10,9 @@ from mia_lib.generative.embedding import classifier_embedding
 from mia_lib.generative.gan import Gan, Release, release
 from mia_lib.generative.js import JsGanRecipe, js_gan
 from mia_lib.generative.looks import Looks, looks
-from mia_lib.generative.merf import dp_merf
+from mia_lib.generative.merf import Embedding, MerfGan, dp_merf
 from mia_lib.generative.nearest import ball_radius, monte_carlo, nearest_distance, nearest_distances
-from mia_lib.generative.networks import NETWORKS, Networks, dense
+from mia_lib.generative.networks import NETWORKS, Networks, dense, upsampling
 from mia_lib.generative.one_record import nearest_by_size, record_signals
 from mia_lib.generative.privgan import PrivGanRecipe, priv_gan
 from mia_lib.generative.queries import (
@@ -39,11 +39,13 @@ __all__ = [
     "NETWORKS",
     "REVISION",
     "DpCganRecipe",
+    "Embedding",
     "Gan",
     "GanRecipe",
     "GanStack",
     "JsGanRecipe",
     "Looks",
+    "MerfGan",
     "Networks",
     "PrivGanRecipe",
     "Release",
@@ -76,5 +78,6 @@ __all__ = [
     "release_advantages",
     "release_law",
     "release_size",
+    "upsampling",
     "wgan_gp",
 ]

@@ -3,6 +3,9 @@
 Taught in book/generators_one_record.ipynb.
 """
 
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from scipy import optimize
@@ -12,9 +15,111 @@ from mia_lib.generative import gan as gans
 from mia_lib.generative.networks import NETWORKS, Generator, Networks
 
 COUNT_WEIGHT = 0.5  # of a record in its class's count, beside 1 in its class's embedding
+ONE_RECORD = np.sqrt(1 + COUNT_WEIGHT**2)  # how far one record moves what is released
 # in units of what one record adds: nothing of the data is left beyond the larger one, and all below
 # the smaller one
 SMALLEST_NOISE, LARGEST_NOISE = 0.01, 1e4
+BLOCK = 10_000  # records whose features are in memory at a time
+
+
+class Embedding(NamedTuple):
+    """What `dp_merf` releases of its members; its generator is computed from this alone.
+
+    Attributes
+    ----------
+    sums : (K, D + 1) float64 array
+        For each class the features of its records and half of their number, summed, with noise.
+    frequencies : (d, D / 2) float64 array
+        Of the random features, for records of d numbers.
+    deviation : float
+        Standard deviation of the noise of every entry, which is independent of the others.
+
+    Notes
+    -----
+    Whoever audits the release may read it: the noise is Gaussian and its deviation is known, so
+    that likelihood ratios are exact. Used in notebooks/gan_private.ipynb.
+    """
+
+    sums: np.ndarray
+    frequencies: np.ndarray
+    deviation: float
+
+    def adds(self, x):
+        """What each of some records adds to the row of its class.
+
+        Parameters
+        ----------
+        x : (n, ...) array
+            Records of d numbers each, in [0, 1].
+
+        Returns
+        -------
+        (n, D + 1) float64 array
+            Rows of Euclidean norm sqrt(1 + 1/4).
+
+        Raises
+        ------
+        ValueError
+            Records of another size, NaN.
+
+        Examples
+        --------
+        >>> x = np.random.default_rng(0).random((40, 8, 8))
+        >>> released = dp_merf(x, np.arange(40) % 2, epsilon=1.0, n_steps=1).embedding
+        >>> added = released.adds(x[:3])
+        >>> added.shape == (3, released.sums.shape[1]), round(float((added[0] ** 2).sum()), 6)
+        (True, 1.25)
+        """
+        x = checks.real_array("x", x)
+        numbers = len(self.frequencies)
+        if x.ndim < 2 or x[0].size != numbers:
+            checks.fail("x", f"shape {x.shape}", f"records of {numbers} numbers each")
+        features = _features(x.reshape(len(x), -1), self.frequencies)
+        return np.hstack([features, np.full((len(x), 1), COUNT_WEIGHT)])
+
+    def exact(self, x, labels):
+        """What some records add to all rows together, without noise.
+
+        Parameters
+        ----------
+        x : (n, ...) array
+            As for `adds`.
+        labels : (n,) array of int
+            Their classes, below K.
+
+        Returns
+        -------
+        (K, D + 1) float64 array
+
+        Raises
+        ------
+        ValueError
+            As `adds`; labels of another length or beyond K.
+        """
+        labels = checks.labels("labels", labels, len(x), n_classes=len(self.sums))
+        found = np.zeros(self.sums.shape)
+        one_hot = np.eye(len(self.sums))
+        for start in range(0, len(x), BLOCK):
+            rows = slice(start, start + BLOCK)
+            found += one_hot[labels[rows]].T @ self.adds(x[rows])
+        return found
+
+
+@dataclass(frozen=True)
+class MerfGan(gans.Gan):
+    """A generator with the embedding that it was computed from; made by `dp_merf`.
+
+    Attributes
+    ----------
+    embedding : Embedding
+        What was released of the members, with noise.
+
+    Notes
+    -----
+    All else is as for `Gan`. Used in notebooks/gan_private.ipynb.
+    """
+
+    embedding: Embedding | None = field(default=None, repr=False)
 
 
 def dp_merf(
@@ -62,9 +167,9 @@ def dp_merf(
 
     Returns
     -------
-    Gan
+    MerfGan
         Conditional and without a discriminator; its ``epsilon`` is what was spent, at most the
-        budget.
+        budget, its ``embedding`` the `Embedding` that was released.
 
     Raises
     ------
@@ -108,10 +213,11 @@ def dp_merf(
     noise, spent = _budget(epsilon, checks.delta(delta), noise_multiplier)
     rng = checks.generator(rng)
     frequencies = rng.normal(scale=1 / bandwidth, size=(x[0].size, n_features // 2))
-    wanted = _released(x.reshape(len(x), -1), labels, frequencies, noise, rng)
+    sums = _noisy_sums(x.reshape(len(x), -1), labels, frequencies, noise, rng)
+    wanted = _means(sums)
     seed = reseed.seed(int(rng.integers(2**62)))
     net = _fitted(networks, wanted, frequencies, n_steps, batch_size, learning_rate, seed)
-    return gans.Gan(
+    return MerfGan(
         kind="DP-MERF",
         generators=(net,),
         discriminators=(),
@@ -120,6 +226,7 @@ def dp_merf(
         n_classes=n_classes,
         epoch=n_steps,
         epsilon=spent,
+        embedding=Embedding(sums, frequencies, noise * ONE_RECORD),
     )
 
 
@@ -167,14 +274,21 @@ def _sums(rows, labels, frequencies):
     """(K, D + 1): each class's features and half of its count, summed over its records."""
     one_hot = np.eye(labels.max() + 1)[labels]
     counts = COUNT_WEIGHT * one_hot.sum(0)[:, None]
-    return np.hstack([one_hot.T @ _features(rows, frequencies), counts])
+    features = 0.0
+    for start in range(0, len(rows), BLOCK):
+        part = slice(start, start + BLOCK)
+        features = features + one_hot[part].T @ _features(rows[part], frequencies)
+    return np.hstack([features, counts])
 
 
-def _released(rows, labels, frequencies, noise, rng):
-    """Noisy mean embedding (K, D) of each class: the only function of the data."""
+def _noisy_sums(rows, labels, frequencies, noise, rng):
+    """`_sums` with noise: the only function of the data."""
     sums = _sums(rows, labels, frequencies)
-    one_record = np.sqrt(1 + COUNT_WEIGHT**2)
-    sums += rng.normal(scale=noise * one_record, size=sums.shape)
+    return sums + rng.normal(scale=noise * ONE_RECORD, size=sums.shape)
+
+
+def _means(sums):
+    """Mean embedding (K, D) of each class, from noisy sums."""
     counts = np.maximum(sums[:, -1] / COUNT_WEIGHT, 1)
     return sums[:, :-1] / counts[:, None]
 

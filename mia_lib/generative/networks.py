@@ -179,6 +179,72 @@ def dense(shape, latent, generator_hidden, discriminator_hidden):
     return Networks(shape, latent, generator, discriminator, flat=True)
 
 
+def upsampling(shape, latent, hidden=200, *, channels=(16, 8), discriminator_hidden=(128,)):
+    """A generator that draws small and smooth, then twice doubles the side.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Height and width of a record, multiples of 4.
+    latent : int
+        Length of the generator's input.
+    hidden : int
+        Units of the layer before the small pictures.
+    channels : (int, int)
+        Of the small pictures, and of those of twice the side.
+    discriminator_hidden : sequence of int
+        Widths of the hidden layers of the discriminator, which is that of `dense`.
+
+    Returns
+    -------
+    Networks
+
+    Raises
+    ------
+    ValueError
+        A side that is no multiple of 4, a size below 1.
+
+    Notes
+    -----
+    Harder, Adamczewski and Park 2021 draw pictures like this: bilinear doubling and convolutions of
+    5 x 5 leave no room for noise from pixel to pixel, which a mean of few features does not see.
+    It normalises over the batch, in training. Used in notebooks/gan_private.ipynb.
+
+    Examples
+    --------
+    >>> of = upsampling((8, 8), latent=4)
+    >>> of.generator(4)(torch.zeros(3, 4)).shape
+    torch.Size([3, 8, 8])
+    """
+    of = dense(shape, latent, (checks.integer("hidden", hidden, 1),), discriminator_hidden)
+    if len(of.shape) != 2 or of.shape[0] % 4 or of.shape[1] % 4:
+        checks.fail("shape", str(tuple(shape)), "a height and a width that are multiples of 4")
+    first, second = (checks.integer("channels", size, 1) for size in channels)
+    height, width = (side // 4 for side in of.shape)
+
+    def doubled(before, after):
+        return [
+            nn.Upsample(scale_factor=2, mode="bilinear"),
+            nn.Conv2d(before, after, 5, padding=2),
+        ]
+
+    def generator(n_inputs):
+        small = first * height * width
+        return nn.Sequential(
+            *(nn.Linear(n_inputs, hidden), nn.BatchNorm1d(hidden), nn.ReLU()),
+            *(nn.Linear(hidden, small), nn.BatchNorm1d(small), nn.ReLU()),
+            nn.Unflatten(1, (first, height, width)),
+            *doubled(first, second),
+            nn.ReLU(),
+            *doubled(second, 1),
+            nn.Tanh(),
+            nn.Flatten(1),
+            nn.Unflatten(1, of.shape),
+        )
+
+    return Networks(of.shape, of.latent, generator, of.discriminator, flat=True)
+
+
 def _dense(n_inputs, hidden, n_outputs):
     layers, before = [], n_inputs
     for width in hidden:

@@ -59,7 +59,7 @@ def test_the_noise_that_is_drawn_is_the_noise_that_is_accounted_for():
     crowd = np.tile(X.reshape(30, -1), (400, 1))
     labels = np.tile(LABELS, 400)
     exact = merf._sums(crowd, labels, frequencies)
-    released = merf._released(crowd, labels, frequencies, noise, RNG(4))
+    released = merf._means(merf._noisy_sums(crowd, labels, frequencies, noise, RNG(4)))
     counts = exact[:, -1:] / merf.COUNT_WEIGHT
     found = (released - exact[:, :-1] / counts) * counts
     # what the noisy count adds is small beside: its error is a hundredth of the count
@@ -68,11 +68,44 @@ def test_the_noise_that_is_drawn_is_the_noise_that_is_accounted_for():
 
 def test_the_generator_sees_nothing_but_what_is_released(monkeypatch):
     """Other records with the same release give the same generator, bit for bit."""
-    monkeypatch.setattr(merf, "_released", lambda *_: np.full((3, 400), 0.01))
+    monkeypatch.setattr(merf, "_noisy_sums", lambda *_: np.full((3, 401), 0.5))
     one = generative.dp_merf(X, LABELS, 1.0, n_steps=3, rng=RNG(5))
     other = generative.dp_merf(X[::-1] / 2, LABELS, 1.0, n_steps=3, rng=RNG(5))
     labels = [0, 1, 2]
     assert np.array_equal(one.generate(3, RNG(6), labels), other.generate(3, RNG(6), labels))
+
+
+def test_what_is_released_is_what_members_add_and_noise_of_the_stated_deviation():
+    gan = generative.dp_merf(X, LABELS, 1.0, n_features=4_000, n_steps=1, rng=RNG(5))
+    released = gan.embedding
+    by_hand = np.stack([released.adds(X[LABELS == k]).sum(0) for k in range(3)])
+    assert np.allclose(released.exact(X, LABELS), by_hand)
+    noise, _ = merf._budget(1.0, 1e-5, None)
+    assert released.deviation == pytest.approx(noise * np.sqrt(1.25))
+    assert (released.sums - by_hand).std() == pytest.approx(released.deviation, rel=0.05)
+
+
+def test_many_records_are_summed_block_by_block(monkeypatch):
+    frequencies = RNG(1).normal(size=(64, 20))
+    whole = merf._sums(X.reshape(30, -1), LABELS, frequencies)
+    released = merf.Embedding(whole, frequencies, 1.0)
+    monkeypatch.setattr(merf, "BLOCK", 7)
+    assert np.allclose(merf._sums(X.reshape(30, -1), LABELS, frequencies), whole)
+    assert np.allclose(released.exact(X, LABELS), whole)
+
+
+@pytest.mark.parametrize(
+    "call, expected",
+    [
+        (lambda one: one.adds(X[:, :4]), "x: given shape"),
+        (lambda one: one.adds(X[0, 0]), "x: given shape"),
+        (lambda one: one.exact(X, LABELS + 1), "labels: given"),
+        (lambda one: one.exact(X, LABELS[:4]), "labels: given"),
+    ],
+)
+def test_what_adds_nothing_is_named(call, expected):
+    with pytest.raises(ValueError, match=expected):
+        call(merf.Embedding(np.zeros((3, 21)), np.zeros((64, 10)), 1.0))
 
 
 @pytest.mark.slow

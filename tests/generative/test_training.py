@@ -132,6 +132,38 @@ class TestLayers:
         with pytest.raises(ValueError, match="shape|latent|hidden"):
             generative.dense(shape, latent, hidden, (2,))
 
+    @pytest.mark.parametrize("shape", [(8, 8), (28, 28), (12, 4)])
+    def test_upsampling_draws_pictures_of_the_shape(self, shape):
+        of = generative.upsampling(shape, 5, 20, channels=(4, 3))
+        drawn = Generator(of, n_classes=10)(torch.randn(6, 5), torch.arange(6))
+        assert drawn.shape == (6, *shape) and float(drawn.detach().abs().max()) <= 1
+        kinds = [type(layer).__name__ for layer in of.generator(5)]
+        assert kinds.count("Upsample") == kinds.count("Conv2d") == 2
+        convolutions = [one for one in of.generator(5) if type(one).__name__ == "Conv2d"]
+        assert [one.weight.shape[:2] for one in convolutions] == [(3, 4), (1, 3)]
+
+    def test_what_upsampling_generates_does_not_depend_on_what_is_beside_it(self):
+        x, labels = np.random.default_rng(0).random((40, 8, 8)), np.arange(40) % 2
+        how = {"networks": generative.upsampling((8, 8), 4), "n_steps": 2}
+        gan = generative.dp_merf(x, labels, 1.0, **how, rng=np.random.default_rng(1))
+        both = gan.generate(2, np.random.default_rng(2), [0, 1])
+        alone = gan.generate(1, np.random.default_rng(2), [0])
+        assert np.allclose(alone, both[:1], atol=1e-6)
+
+    @pytest.mark.parametrize(
+        "change, expected",
+        [
+            ({"shape": (8, 6)}, "shape: given .*multiples of 4"),
+            ({"shape": (8,)}, "shape: given .*multiples of 4"),
+            ({"hidden": 0}, "hidden"),
+            ({"channels": (0, 8)}, "channels"),
+        ],
+    )
+    def test_what_cannot_be_doubled_twice(self, change, expected):
+        given = {"shape": (8, 8), "latent": 2} | change
+        with pytest.raises(ValueError, match=expected):
+            generative.upsampling(given.pop("shape"), given.pop("latent"), **given)
+
 
 class TestGradientPenalty:
     def test_linear_critic(self):
