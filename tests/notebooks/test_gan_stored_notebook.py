@@ -1,0 +1,98 @@
+"""The experiment notebook gan_stored writes every row that its record has, counts in the units of the
+papers what the stored networks say, and refuses bad values.
+"""
+
+import numpy as np
+import pytest
+from notebook_runs import begin, cases, missing_rows, values
+from scipy import special
+from sklearn.metrics import roc_auc_score
+
+from mia_lib import data, results
+
+CHECKED, LOADED, COUNTED = 3, 6, 8  # code cells until the checks, the networks, their progress
+
+
+@pytest.mark.slow
+def test_every_row_of_the_record_has_its_place(here):
+    given = "gan_stored", "mnist", "paper", here / "MIA_RESULTS"
+    assert missing_rows(*given, n_splits=2) == []
+
+
+@pytest.fixture(scope="module")
+def space():
+    return begin("gan_stored", COUNTED)
+
+
+def test_scores_are_those_of_the_papers(space):
+    """D(z) after a sigmoid, but for a critic, which has none."""
+    for name, gans in space["plain"].items():
+        (gan,) = gans
+        raw = gan.score[-1].astype(float)
+        found = space["score_at"](gan, len(gan.epochs) - 1)
+        if name == "wgan_gp":
+            np.testing.assert_array_equal(found, raw)
+        else:
+            np.testing.assert_allclose(found, special.expit(raw))
+            assert 0 < found.min() and found.max() < 1
+
+
+def test_first_and_last_checkpoints_are_asked_about(space):
+    for gans in space["plain"].values():
+        places = space["looked_at"](gans[0])
+        assert places[0] == 0 and places[-1] == len(gans[0].epochs) - 1 and len(places) == 3
+
+
+def test_the_record_is_what_the_files_say():
+    """Some rows by hand: AUC, W_N in a hundred cells of one width, and a paired difference."""
+    (record,) = results.find(notebook="gan_stored", data="mnist", scale="paper")
+    rows = {row["what"]: row for row in record["rows"]}
+    for name, kind in (("wgan_gp", "WGAN-GP"), ("js_gan", "JS-GAN"), ("priv_gan", "privGAN")):
+        gans = data.generators("mnist", name)
+        end = f"{kind} after {gans[0].epochs[-1]} epochs"
+        aucs, widths = [], []
+        for gan in gans:
+            raw = gan.score[-1].astype(float)
+            aucs.append(roc_auc_score(gan.member, raw.max(0)))
+            score = (raw if name == "wgan_gp" else 1 / (1 + np.exp(-raw))).max(0)
+            edges = np.linspace(score.min(), score.max(), 101)
+            shares = [np.histogram(score[s], edges)[0] / s.sum() for s in (gan.member, ~gan.member)]
+            widths.append(np.abs(shares[0] - shares[1]).sum() / 2)
+        assert rows[f"AUC, {end}"]["value"] == pytest.approx(np.mean(aucs))
+        assert rows[f"W_N, {end}"]["value"] == pytest.approx(np.mean(widths))
+        near = [roc_auc_score(g.member, g.nearest[-1, 0].astype(float)) for g in gans]
+        assert rows[f"nearest AUC, {end}"]["value"] == pytest.approx(np.mean(near))
+        lead = rows[f"score minus nearest, held out, {end}"]
+        parts = [rows[f"held out, {part}, {end}"]["value"] for part in ("score", "nearest")]
+        assert lead["value"] == pytest.approx(parts[0] - parts[1])
+
+
+def test_the_rare_class_is_that_of_the_paper():
+    (gan,) = data.generators("mnist", "wgan_gp-rare")[:1]
+    inside, outside = (np.bincount(gan.labels[s])[[0, 6]] for s in (gan.member, ~gan.member))
+    assert inside.tolist() == [690, 70] and (inside + outside).tolist() == [6_900, 700]
+
+
+@pytest.mark.parametrize(("dataset", "scale"), cases("gan_stored"))
+def test_every_choice_of_parameters_passes_the_checks(dataset, scale):
+    begin("gan_stored", CHECKED, **values("gan_stored", dataset, scale))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("dataset", "digits"),
+        ("n_networks", -1),
+        ("n_checkpoints", 1),
+        ("bins", 1),
+        ("few_bins", 1),
+        ("n_splits", 1),
+        ("metric_priors", [0.0]),
+        ("bandwidths", {"WGAN-GP": 1.0, "JS-GAN": 0.0, "privGAN": 0.1}),
+        ("bandwidths", {"WGAN-GP": 1.0}),
+        ("delta", 1.0),
+    ],
+)
+def test_one_line_names_what_cannot_be_meant(name, value):
+    with pytest.raises(ValueError, match=f"^{name}.*: given .*, expected "):
+        begin("gan_stored", CHECKED, **{name: value})
