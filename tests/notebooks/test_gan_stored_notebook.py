@@ -1,5 +1,5 @@
-"""The experiment notebook gan_stored writes every row that its record has, counts in the units of the
-papers what the stored networks say, and refuses bad values.
+"""The experiment notebook gan_stored writes every row that its record has, counts in the units of
+the papers what the stored networks say, and refuses bad values.
 """
 
 import numpy as np
