@@ -60,10 +60,7 @@ CHECKPOINTS = {
         "priv_gan": [0, 25, 50, 100, 150, 200],
         "wgan_gp-rare": [0, 50, 100, 200, 300],
     },
-    "skin-lesions": {
-        "js_gan": [0, 50, 100, 150, 200, 250],
-        "js_gan-marked": [0, 100, 250],
-    },
+    "skin-lesions": {"js_gan": [0, 50, 100, 150, 200, 250], "js_gan-marked": [0, 100, 250]},
 }
 # members, other records, and reference records that only classifiers and controls see
 ROLES = {

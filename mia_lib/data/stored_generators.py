@@ -64,8 +64,8 @@ class StoredGan:
 
     Notes
     -----
-    Made by `generators`. Half precision moves the AUC of the first stored JS-GAN by 1e-6, its W_N in
-    a hundred cells by 2e-4. Taught in book/mace_replicated.ipynb.
+    Made by `generators`. Half precision moves the AUC of the first stored JS-GAN by 1e-6, its W_N
+    in a hundred cells by 2e-4. Taught in book/mace_replicated.ipynb.
 
     Examples
     --------
