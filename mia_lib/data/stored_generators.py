@@ -36,27 +36,21 @@ class StoredGan:
     embedded : (T, n) float16 array
         Minus the distance to the nearest of the release in the features of a classifier that was
         trained on reference records.
-    sizes : (R,) int64 array
-        Of the releases that the last network was asked for.
-    by_size : (R, n) float16 array
-        Minus the distance to the nearest of each of these.
+    sizes, by_size : (R,) int64 array, (R, n) float16 array
+        Of releases of the last network: size, and minus the distance to the nearest.
     reference_score : (T, pairs, r) float16 array
         The scores of r other records, which no network saw and nobody is judged on.
     member : (n,) bool array
         True for records that the GAN was trained on.
-    rows : (n,) int64 array
-        Which records of the data set these are.
-    labels : (n,) int64 array
+    rows, labels : (n,) int64 array
+        Which records of the data set these are, and their classes.
     marked : (n,) bool array
         True where a white square was painted into the record before training and queries.
-    sureness : (T,) float64 array
-        Mean probability that a classifier of real records gives the class that it finds in
-        generated ones; NaN where nobody was asked.
-    shares : (T, K) float64 array
-        Shares of the classes that it finds.
-    real_sureness : float
+    sureness, shares : (T,) and (T, K) float64 array
+        Of generated records: mean probability that a classifier of real records gives the class
+        that it finds, and the shares of the classes that it finds.
+    real_sureness, real_shares : float, (K,) float64 array
         The same of the members.
-    real_shares : (K,) float64 array
     samples : (m, ...) uint8 array
         Some records that the last network made; none where they may not be shown.
     provenance : dict

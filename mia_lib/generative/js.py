@@ -23,8 +23,7 @@ class JsGanRecipe(GanRecipe):
     real_label : float
         In (0.5, 1]: what the discriminator is told of real records; 1 without label smoothing.
     penalty : float
-        gamma, at least 0: the weight of `slope_penalty`, which keeps the GAN from collapsing to a
-        few shapes. 0: none, as in Goodfellow et al. 2014.
+        gamma, at least 0: the weight of R1 (`slope_penalty`) against collapse.
     **options
         As for `GanRecipe`. A batch is drawn with replacement.
 

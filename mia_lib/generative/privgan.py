@@ -29,8 +29,7 @@ class PrivGanRecipe(GanRecipe):
     real_label : float
         In (0.5, 1]: what the discriminators are told of real records.
     penalty : float
-        gamma, at least 0: the weight of each discriminator's `slope_penalty`, as for `js_gan`. 0:
-        none, as in Mukherjee et al. 2021.
+        Of each discriminator, as for `JsGanRecipe`.
     privacy_epochs : int
         First warm-up: passes of the privacy discriminator over the members, which learns their
         slices before all else.
