@@ -206,9 +206,8 @@ def upsampling(shape, latent, hidden=200, *, channels=(16, 8), discriminator_hid
 
     Notes
     -----
-    Harder, Adamczewski and Park 2021 draw pictures like this: bilinear doubling and convolutions of
-    5 x 5 leave no room for noise from pixel to pixel, which a mean of few features does not see.
-    It normalises over the batch, in training. Used in notebooks/gan_private.ipynb.
+    As in Harder, Adamczewski and Park 2021; it normalises over the batch in training. Used in
+    notebooks/gan_private.ipynb.
 
     Examples
     --------
