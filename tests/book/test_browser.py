@@ -239,7 +239,7 @@ def test_a_page_of_the_library_is_not_too_high(contexts, site, address):
     page.goto(f"{site}/{address}", wait_until="load")
     height = page.evaluate("document.querySelector('article').getBoundingClientRect().height")
     page.close()
-    assert height <= 15_500  # that of mia_lib.data has the stored generators since
+    assert height <= 15_000
 
 
 def test_a_bad_page_is_noticed(browser, tmp_path):
