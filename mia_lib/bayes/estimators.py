@@ -165,19 +165,11 @@ def held_out_advantages(signals, member, prior=0.5, *, bins=100, n_splits=20, sc
     """
     p, rng = checks.prior(prior), checks.generator(rng)
     checks.integer("n_splits", n_splits, 1)
-    member = checks.boolean_array("member", member)
-    if min(member.sum(), (~member).sum()) < 4:
-        checks.fail("member", f"{member.sum()} of {len(member)}", "four members and four others")
-    named = signals if score is None else signals | {"heuristic": score}
-    named = {name: checks.real_array(name, signal) for name, signal in named.items()}
-    for name, signal in named.items():
-        if len(signal) != len(member):
-            checks.fail(name, f"{len(signal)} records", f"{len(member)}, as member has")
+    named, member = samples.of_records(
+        signals if score is None else signals | {"heuristic": score}, member
+    )
     found = {name: [] for name in named}
-    for _ in range(n_splits):
-        fit = np.zeros(len(member), bool)
-        for group in (np.flatnonzero(member), np.flatnonzero(~member)):
-            fit[rng.permutation(group)[: len(group) // 2]] = True
+    for fit in samples.halves(member, n_splits, rng):
         for name, signal in named.items():
             judged = signal[member & ~fit], signal[~member & ~fit]
             if name == "heuristic" and score is not None:

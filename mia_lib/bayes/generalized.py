@@ -79,7 +79,7 @@ def optimal_threshold(metric, posterior, member_mass, nonmember_mass, *, prior=0
     if distinct[-1] < 1:
         cut = np.append(cut, (distinct[-1] + 1) / 2)
         rates = [np.append(rate, 0.0) for rate in rates]
-    value = _at_rates(metric, *(np.clip(rate, 0, 1) for rate in rates), p)
+    value = at_rates(metric, *(np.clip(rate, 0, 1) for rate in rates), p)
     if np.isnan(value).all():
         checks.fail(
             "metric",
@@ -173,7 +173,7 @@ def generalized_advantage(
     called = [
         int((fitted_posterior(fitted, part[-1]) >= threshold).sum()) for part in (member, nonmember)
     ]
-    value = float(_at_rates(metric, called[0] / trials[0], called[1] / trials[1], p))
+    value = float(at_rates(metric, called[0] / trials[0], called[1] / trials[1], p))
     # Two of the four one-sided limits decide when the metric rises with TPR and falls with FPR at
     # every value it has.
     rises = min(*metric.gains(least), *metric.gains(most)) >= 0
@@ -187,7 +187,7 @@ def generalized_advantage(
         )
         for k, n in zip(called, trials)
     ]
-    low = float(np.nanmin(_at_rates(metric, corners[0][:, None], corners[1][None, :], p)))
+    low = float(np.nanmin(at_rates(metric, corners[0][:, None], corners[1][None, :], p)))
     high = _upper_limit(metric, query, least, most, delta / 2)
     if not np.isnan(value):
         high = max(high, value)
@@ -243,7 +243,7 @@ def heuristic_advantage(metric, member_score, nonmember_score, *, prior=0.5):
     share = p * rates[0] + (1 - p) * rates[1]
     fits = np.flatnonzero(share <= p * (1 + 1e-12))
     rates = [rate[fits[0]] if fits.size else 0.0 for rate in rates]
-    return float(_at_rates(metric, *rates, p))
+    return float(at_rates(metric, *rates, p))
 
 
 def fitted_posterior(query, signal):
@@ -252,7 +252,7 @@ def fitted_posterior(query, signal):
     return np.where(np.isnan(f), query.prior, (1 + f) / 2)
 
 
-def _at_rates(metric, tpr, fpr, prior):
+def at_rates(metric, tpr, fpr, prior):
     """The metric of an adversary with these rates."""
     return metric.value(prior * tpr, (1 - prior) * fpr, prior * (1 - tpr), (1 - prior) * (1 - fpr))
 

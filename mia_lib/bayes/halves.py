@@ -3,14 +3,13 @@
 Taught in book/mace_replicated.ipynb.
 """
 
-from functools import partial
-
 import numpy as np
 from scipy import stats
 
 from mia_lib import checks, metrics
+from mia_lib.bayes import samples
 from mia_lib.bayes.cells import equal_mass
-from mia_lib.bayes.generalized import fitted_posterior
+from mia_lib.bayes.generalized import at_rates, fitted_posterior, heuristic_advantage
 from mia_lib.bayes.histogram import Histogram
 from mia_lib.bayes.individual import check_metric
 from mia_lib.intervals import Estimate
@@ -61,8 +60,8 @@ def half_advantages(
     -----
     The outer cells are open, so that a score above all that were fitted counts with the highest;
     `held_out_advantages` has cells of one width and calls nobody a member there. A record in a cell
-    that the fitted half left empty has the prior for its posterior. MACE v1 Algorithms 1 and 2,
-    Theorem 1. Taught in
+    that the fitted half left empty has the prior for its posterior. `heuristic_advantage` is the
+    "heuristic" one's value. MACE v1 Algorithms 1 and 2, Theorem 1. Taught in
     book/mace_replicated.ipynb.
 
     Examples
@@ -80,28 +79,22 @@ def half_advantages(
         checks.fail("metric", repr(metric), "one whose best threshold on the posterior is known")
     checks.integer("n_splits", n_splits, 2)
     checks.integer("bins", bins, 2)
-    member = checks.boolean_array("member", member)
-    if min(member.sum(), (~member).sum()) < 4:
-        checks.fail("member", f"{member.sum()} of {len(member)}", "four members and four others")
-    named = {name: checks.real_array(name, signal) for name, signal in signals.items()}
-    given = named if score is None else named | {"score": checks.real_array("score", score, 1)}
-    for name, signal in given.items():
-        if len(signal) != len(member):
-            checks.fail(name, f"{len(signal)} records", f"{len(member)}, as member has")
-    names = [*named, *(() if score is None else ("threshold", "heuristic"))]
-    found, groups = {name: [] for name in names}, (np.flatnonzero(member), np.flatnonzero(~member))
-    for _ in range(n_splits):
-        fitted = np.zeros(len(member), bool)
-        for group in groups:
-            fitted[rng.permutation(group)[: len(group) // 2]] = True
-        cells = partial(_in_cells, member=member, fitted=fitted, bins=bins, prior=p)
-        called = {name: cells(signal, metric=metric) for name, signal in named.items()}
+    named, member = samples.of_records(signals, member)
+    if score is not None:
+        score = samples.of_records({"score": score}, member)[0]["score"]
+    found = {}
+    for fitted in samples.halves(member, n_splits, rng):
+        judged, gains = member[~fitted], {}
+        for name, signal in named.items():
+            called = _in_cells(signal, member, fitted, bins, p, metric)
+            gains[name] = _value(metric, called, judged, p)
         if score is not None:
-            called["threshold"] = _best(given["score"], member, fitted, metric, p)
-            called["heuristic"] = _highest(given["score"], member, fitted, p)
-        for name, said in called.items():
-            rates = (said[member[~fitted] == side].mean() for side in (True, False))
-            found[name].append(_value(metric, *rates, p))
+            own = score[~fitted]
+            called = own >= _best(score[fitted], member[fitted], metric, p)
+            gains["threshold"] = _value(metric, called, judged, p)
+            gains["heuristic"] = heuristic_advantage(metric, own[judged], own[~judged], prior=p)
+        for name, gain in gains.items():
+            found.setdefault(name, []).append(gain)
     return {name: np.array(values) for name, values in found.items()}
 
 
@@ -114,29 +107,17 @@ def _in_cells(signal, member, fitted, bins, prior, metric):
     return fitted_posterior(query, signal[~fitted]) > metric.threshold()
 
 
-def _value(metric, tpr, fpr, prior):
-    """The metric of an adversary with these rates."""
-    return metric.value(prior * tpr, (1 - prior) * fpr, prior * (1 - tpr), (1 - prior) * (1 - fpr))
+def _value(metric, called, member, prior):
+    """The metric of an adversary that calls these members."""
+    return at_rates(metric, called[member].mean(), called[~member].mean(), prior)
 
 
-def _rates(score, member, part):
-    """All thresholds, infinity among them, and TPR and FPR from each on, in some records."""
-    sides = [np.sort(score[part & side]) for side in (member, ~member)]
-    at = np.append(np.unique(np.concatenate(sides)), np.inf)
-    return at, *(1 - np.searchsorted(side, at) / len(side) for side in sides)
-
-
-def _best(score, member, fitted, metric, prior):
-    """Whom the best threshold of the fitted half calls members, of the judged one."""
-    at, tpr, fpr = _rates(score, member, fitted)
-    return score[~fitted] >= at[np.nanargmax(_value(metric, tpr, fpr, prior))]
-
-
-def _highest(score, member, fitted, prior):
-    """The highest of the judged half, a share p of the population (Hayes et al. 2019)."""
-    at, tpr, fpr = _rates(score, member, ~fitted)
-    share = prior * tpr + (1 - prior) * fpr
-    return score[~fitted] >= at[np.flatnonzero(share <= prior * (1 + 1e-12))[0]]
+def _best(score, member, metric, prior):
+    """The threshold from which on everything is best called a member; infinity is a choice."""
+    sides = [np.sort(score[side]) for side in (member, ~member)]
+    at = np.append(np.unique(score), np.inf)
+    rates = (1 - np.searchsorted(side, at) / len(side) for side in sides)
+    return at[np.nanargmax(at_rates(metric, *rates, prior))]
 
 
 def half_interval(advantages, delta=0.05):
@@ -166,10 +147,10 @@ def half_interval(advantages, delta=0.05):
     shows half of its own: what varies over splits is as large as what varies from sample to sample
     (the delete-half jackknife; Nadeau and Bengio 2003 correct in the same way). Where adversaries
     differ little it is larger. By simulation, 900 records at 30 splits, the limits keep at least
-    0.92 where 0.95 is asked at p = 1/2, those of a difference 0.95 and more at p = 0.2 too. Where
-    an adversary is right to accuse hardly anybody, its accuracy at a small p is the exception:
-    0.86. They take the records of one trained model as a sample and say nothing of another model.
-    Taught in book/mace_replicated.ipynb.
+    0.92 where 0.95 is asked at p = 1/2, those of a difference 0.95 and more at p = 0.2 too
+    (tests/bayes/test_halves_coverage.py). Where an adversary is right to accuse hardly anybody, its
+    accuracy alone at a small p is the exception, with 0.83. They take the records of one trained
+    model as a sample and say nothing of another model. Taught in book/mace_replicated.ipynb.
 
     Examples
     --------

@@ -1,5 +1,7 @@
 """The signals of both groups, checked, as every estimator of this package reads them."""
 
+import numpy as np
+
 from mia_lib import checks
 
 
@@ -32,3 +34,25 @@ def queries(signal, dimension):
     if array.shape[1] != dimension:
         checks.fail("signal", f"{array.shape[1]} columns", f"{dimension} as in the fitted signals")
     return array
+
+
+def of_records(signals, member):
+    """Several queries of the same records, finite and as many as `member`, which is checked too."""
+    member = checks.boolean_array("member", member)
+    if min(member.sum(), (~member).sum()) < 4:
+        checks.fail("member", f"{member.sum()} of {len(member)}", "four members and four others")
+    signals = {name: checks.real_array(name, signal) for name, signal in signals.items()}
+    for name, signal in signals.items():
+        if len(signal) != len(member):
+            checks.fail(name, f"{len(signal)} records", f"{len(member)}, as member has")
+    return signals, member
+
+
+def halves(member, n_splits, rng):
+    """Random halves (n,) bool of the records, members and others each by themselves."""
+    groups = np.flatnonzero(member), np.flatnonzero(~member)
+    for _ in range(n_splits):
+        fitted = np.zeros(len(member), bool)
+        for group in groups:
+            fitted[rng.permutation(group)[: len(group) // 2]] = True
+        yield fitted

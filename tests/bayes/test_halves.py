@@ -79,6 +79,17 @@ def test_half_advantages_do_not_change_under_an_increasing_map():
         assert one[name] == pytest.approx(other[name])
 
 
+def test_a_query_may_be_called_score_beside_another_score():
+    rng, member = np.random.default_rng(9), np.arange(100) < 40
+    query, score = rng.normal(size=(2, 100)) + member
+    given = {"n_splits": 3, "rng": np.random.default_rng(10)}
+    both = bayes.half_advantages({"score": query}, member, score=score, **given)
+    given["rng"] = np.random.default_rng(10)
+    alone = bayes.half_advantages({"cells": query}, member, **given)
+    np.testing.assert_array_equal(both["score"], alone["cells"])
+    assert set(both) == {"score", "threshold", "heuristic"}
+
+
 def test_the_surest_members_count_in_cells_too():
     """Ten of the members stand alone at the top: in each half the fitted ones make the top cell."""
     rng = np.random.default_rng(5)

@@ -39,9 +39,9 @@ def test_limits_cover_over_samples(shift):
     found = np.array(found)  # (samples, entries, value low high)
     target = found[:, :, 0].mean(0)
     covered = ((found[:, :, 1] <= target) & (target <= found[:, :, 2])).mean(0)
-    least = 0.95 - 4 * np.sqrt(0.95 * 0.05 / n_samples)
-    assert (covered > least).all(), dict(zip(one, covered))
-    assert (covered[4:] > 0.92).all(), dict(zip(one, covered))
+    print(shift, dict(zip(one, covered)))
+    assert (covered >= 0.92).all(), dict(zip(one, covered))
+    assert (covered[4:] >= 0.95).all(), dict(zip(one, covered))
 
 
 def test_at_another_prior_and_metric_a_difference_covers_too():
@@ -55,9 +55,11 @@ def test_at_another_prior_and_metric_a_difference_covers_too():
             how = {"metric": metric, "n_splits": 30, "score": score, "rng": rng}
             one = bayes.half_advantages({"cells": score}, member, 0.2, **how)
             lead.append(bayes.half_interval(one["cells"] - one["heuristic"]))
-        found.append(lead)
+        found.append([*lead, bayes.half_interval(one["cells"])])
     found = np.array(found)
     target = found[:, :, 0].mean(0)
     covered = ((found[:, :, 1] <= target) & (target <= found[:, :, 2])).mean(0)
-    assert (covered > 0.92).all(), covered
-    assert (target > 0).all()  # it knows the share, not the metric
+    print(covered)
+    assert (covered[:2] >= 0.95).all(), covered
+    assert (target[:2] > 0).all()  # it knows the share, not the metric
+    assert 0.8 < covered[2] < 0.95, covered  # accuracy alone: the exception that is documented

@@ -62,12 +62,14 @@ def test_a_square_is_white_and_in_the_middle_of_some(script):
     np.testing.assert_array_equal(found[0], found[2])
 
 
-@pytest.mark.parametrize("network", ["js_gan", "priv_gan", "wgan_gp", "wgan_gp-rare"])
+@pytest.mark.parametrize(
+    "network", ["js_gan", "priv_gan", "priv_gan-unpenalised", "wgan_gp", "wgan_gp-rare"]
+)
 def test_a_file_is_written_that_the_library_reads(script, small, network):
     digits, folder = small
     assert script.main(["mnist", network, "3"]) is None
     (gan,) = data.generators("mnist", network, folder)
-    pairs = 2 if network == "priv_gan" else 1
+    pairs = 2 if network.startswith("priv_gan") else 1
     n = 200 if network.endswith("rare") else 600
     assert gan.score.shape == (2, pairs, n) and gan.epochs.tolist() == [0, 2]
     np.testing.assert_array_equal(gan.labels, digits.y[gan.rows])
@@ -90,6 +92,13 @@ def test_a_file_is_written_that_the_library_reads(script, small, network):
     near = np.sort(np.sqrt(((flat[:, None] - made) ** 2).sum(-1)), axis=1)[:, :3]
     np.testing.assert_allclose(-gan.nearest[-1].T[:20], near, atol=0.01)
     np.testing.assert_array_equal(gan.samples[0], np.uint8(np.round(255 * release[0])))
+
+
+def test_a_file_that_is_there_is_never_written_again(script, small):
+    (small[1] / "mnist--js_gan--0.npz").parent.mkdir()
+    (small[1] / "mnist--js_gan--0.npz").write_bytes(b"kept")
+    script.main(["mnist", "js_gan", "0"])
+    assert (small[1] / "mnist--js_gan--0.npz").read_bytes() == b"kept"
 
 
 def test_squares_are_in_a_tenth_of_the_members_and_half_of_the_others(script, small, monkeypatch):
