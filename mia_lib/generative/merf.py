@@ -70,11 +70,7 @@ class Embedding(NamedTuple):
         >>> added.shape == (3, released.sums.shape[1]), round(float((added[0] ** 2).sum()), 6)
         (True, 1.25)
         """
-        x = checks.real_array("x", x)
-        numbers = len(self.frequencies)
-        if x.ndim < 2 or x[0].size != numbers:
-            checks.fail("x", f"shape {x.shape}", f"records of {numbers} numbers each")
-        features = _features(x.reshape(len(x), -1), self.frequencies)
+        features = _features(self._rows(x), self.frequencies)
         return np.hstack([features, np.full((len(x), 1), COUNT_WEIGHT)])
 
     def exact(self, x, labels):
@@ -96,13 +92,17 @@ class Embedding(NamedTuple):
         ValueError
             As `adds`; labels of another length or beyond K.
         """
+        x = self._rows(x)
         labels = checks.labels("labels", labels, len(x), n_classes=len(self.sums))
-        found = np.zeros(self.sums.shape)
-        one_hot = np.eye(len(self.sums))
-        for start in range(0, len(x), BLOCK):
-            rows = slice(start, start + BLOCK)
-            found += one_hot[labels[rows]].T @ self.adds(x[rows])
-        return found
+        return _sums(x, labels, self.frequencies, len(self.sums))
+
+    def _rows(self, x):
+        """Records as rows of numbers, checked."""
+        x = checks.real_array("x", x)
+        numbers = len(self.frequencies)
+        if x.ndim < 2 or x[0].size != numbers:
+            checks.fail("x", f"shape {x.shape}", f"records of {numbers} numbers each")
+        return x.reshape(len(x), -1)
 
 
 @dataclass(frozen=True)
@@ -270,9 +270,11 @@ def _features(rows, frequencies):
     return torch.cat([torch.cos(angles), torch.sin(angles)], 1) / angles.shape[1] ** 0.5
 
 
-def _sums(rows, labels, frequencies):
-    """(K, D + 1): each class's features and half of its count, summed over its records."""
-    one_hot = np.eye(labels.max() + 1)[labels]
+def _sums(rows, labels, frequencies, n_classes=None):
+    """(K, D + 1): each class's features and half of its count, summed over its records; K is one
+    more than the largest label where it is not given.
+    """
+    one_hot = np.eye(labels.max() + 1 if n_classes is None else n_classes)[labels]
     counts = COUNT_WEIGHT * one_hot.sum(0)[:, None]
     features = 0.0
     for start in range(0, len(rows), BLOCK):
