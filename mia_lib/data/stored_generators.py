@@ -180,9 +180,7 @@ def _read(file):
     shapes |= {"by_size": (len(found["sizes"]), n), "labels": (n,), "marked": (n,)}
     shapes |= {"reference_score": (n_epochs, pairs, n_reference), "sureness": (n_epochs,)}
     shapes |= {"shares": (n_epochs, len(found["real_shares"]))}
-    for key, expected in shapes.items():
-        if found[key].shape != expected:
-            checks.fail("generators", f"{file}, {key} of shape {found[key].shape}", str(expected))
+    stored_signals.check_shapes(file, found, shapes)
     member = np.arange(n) < int(found.pop("n_members"))
     provenance = json.loads(str(found.pop("provenance")))
     sure = float(found.pop("real_sureness"))

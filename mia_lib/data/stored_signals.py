@@ -197,6 +197,13 @@ def read_arrays(file, names, script="scripts/signals.py"):
     return found
 
 
+def check_shapes(file, found, shapes):
+    """One line where an array of a file has not the shape that it should have."""
+    for key, expected in shapes.items():
+        if found[key].shape != expected:
+            checks.fail("signals", f"{file}, {key} of shape {found[key].shape}", str(expected))
+
+
 def _block(file, n):
     """One block, checked: 16 models, n images, each of them in exactly half of the models."""
     block = read_arrays(file, _EACH)

@@ -124,9 +124,7 @@ def variants(dataset, name, folder=None):
     shapes = {"phi": (*shape, N_ROWS), "train_accuracy": shape, "test_accuracy": shape}
     if "phi_of_many" in found:
         shapes["phi_of_many"] = (len(models), 18, N_ROWS)
-    for key, expected in shapes.items():
-        if found[key].shape != expected:
-            checks.fail("signals", f"{file}, {key} of shape {found[key].shape}", str(expected))
+    stored_signals.check_shapes(file, found, shapes)
     known = np.isin(models, range(stored_signals.BLOCK)).all()
     if not known or (np.diff(models) <= 0).any():
         given = f"{file} of networks {models.tolist()}"
