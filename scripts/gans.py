@@ -44,6 +44,12 @@ RECIPES = {
         "wgan_gp-rare": generative.WganGpRecipe(
             networks="mnist", epochs=300, learning_rate=2e-4, **PRECISION
         ),
+        "dp_cgan": generative.DpCganRecipe(
+            networks=generative.dense((28, 28), 100, (128,), (128,)),
+            epochs=1_120,
+            batch_size=600,
+            learning_rate=2e-4,
+        ),
     },
     "skin-lesions": dict.fromkeys(
         ("js_gan", "js_gan-marked"),
@@ -58,6 +64,8 @@ CHECKPOINTS = {
         "js_gan-unpenalised": [0, 25, 50],
         "priv_gan-unpenalised": [0, 50, 100],
         "wgan_gp-rare": [0, 50, 100, 200, 300],
+        # the last epochs within budgets of epsilon 0.3, 1, 2, 5 and 10
+        "dp_cgan": [0, 1, 18, 66, 344, 1_120],
     },
     "skin-lesions": {"js_gan": [0, 50, 100, 150, 200, 250], "js_gan-marked": [0, 100, 250]},
 }
@@ -73,6 +81,7 @@ TRAINERS = {
     "wgan_gp": generative.wgan_gp,
     "js_gan": generative.js_gan,
     "priv_gan": generative.priv_gan,
+    "dp_cgan": generative.dp_cgan,
 }
 
 
@@ -145,13 +154,20 @@ def looked(logits):
     return float(signals.confidence(logits, logits.argmax(1)).mean()), shares
 
 
-def asked(gan, x, reference, embedding, judge, seed):
-    """What one checkpoint says."""
+def asked(gan, records, reference, embedding, judge, seed):
+    """What one checkpoint says of records and reference records, both with their classes."""
+    (x, _), scored = (
+        records,
+        [
+            gan.scores(one, labels if gan.n_classes else None).T.astype(np.float16)
+            for one, labels in (records, reference)
+        ],
+    )
     release = generative.release(gan, RELEASES[-1], np.random.default_rng([seed, 3, gan.epoch])).x
     sure, shares = looked(judge(release[:2_000]))
     return {
-        "score": gan.scores(x).T.astype(np.float16),
-        "reference_score": gan.scores(reference).T.astype(np.float16),
+        "score": scored[0],
+        "reference_score": scored[1],
         "nearest": generative.nearest_distances(release, x, k=3).T.astype(np.float16),
         "embedded": generative.nearest_distance(release, x, embedding=embedding).astype(np.float16),
         "sureness": sure,
@@ -181,15 +197,18 @@ def made(name, network, seed):
     settings = recipe.stored(), generative.REVISION, torch.__version__
     folder = shadow.folder(f"gans--{name}--{network}", *settings, members, order, seed)
     rng = np.random.default_rng([seed, 2])
-    gans = TRAINERS[kind](members, recipe, checkpoints=at, folder=folder, rng=rng)
+    given = (members, full.y[inside]) if kind == "dp_cgan" else (members,)
+    gans = TRAINERS[kind](*given, recipe, checkpoints=at, folder=folder, rng=rng)
     with np.load(folder / training.LATEST) as state:  # of all parts of a training that was stopped
         spent = float(state["processor_seconds"])
     rng = np.random.default_rng([seed, 6])
-    embedding = generative.classifier_embedding(reference, full.y[rows["reference"]], rng=rng)
+    known = full.y[rows["reference"]]
+    embedding = generative.classifier_embedding(reference, known, rng=rng)
     judge = judge_of(full, rows["reference"], np.random.default_rng([seed, 14]))
     found = []
     for epoch in at:
-        one, release = asked(gans[epoch], x, reference, embedding, judge, seed)
+        both = (x, full.y[order]), (reference, known)
+        one, release = asked(gans[epoch], *both, embedding, judge, seed)
         found.append(one)
     arrays = {key: np.stack([one[key] for one in found]) for key in found[0]}
     by_size = [generative.nearest_distance(release[:size], x) for size in RELEASES]

@@ -125,8 +125,10 @@ def dp_cgan(x, labels, recipe=DpCganRecipe(), *, checkpoints=None, folder=None, 
     >>> gan.generate(3, labels=[0, 1, 0]).shape, f"{gan.epsilon:.2f}"
     ((3, 8, 8), '0.60')
     """
-    from opacus import GradSampleModule  # only here: every other GAN does without
-    from opacus.optimizers import DPOptimizer
+    # only here: every other GAN does without
+    from opacus.grad_sample import GradSampleModuleFastGradientClipping
+    from opacus.optimizers import DPOptimizerFastGradientClipping
+    from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping
 
     n = len(checks.real_array("x", x, dtype=None))
     labels = checks.labels("labels", labels, n, n_classes=recipe.n_classes)
@@ -137,14 +139,18 @@ def dp_cgan(x, labels, recipe=DpCganRecipe(), *, checkpoints=None, folder=None, 
     classes = torch.from_numpy(labels).to(run.device)
     generator, of_generator = run.add("generator", lambda: Generator(run.of, n_classes))
     discriminator, plain = run.add("discriminator", lambda: Discriminator(run.of, n_classes))
-    of_discriminator = DPOptimizer(
+    of_discriminator = DPOptimizerFastGradientClipping(
         plain,
         noise_multiplier=recipe.noise_multiplier,
         max_grad_norm=recipe.max_norm,
         expected_batch_size=batch_size,
         generator=run.draws,
     )
-    per_example = GradSampleModule(discriminator, loss_reduction="sum")
+    # no gradient of one record is ever held: its length follows from a layer's input and output
+    # gradient, and a second pass weights each record's loss by what shortens it
+    per_example = GradSampleModuleFastGradientClipping(
+        discriminator, loss_reduction="sum", max_grad_norm=recipe.max_norm
+    )
 
     def step(epoch):
         drawn = torch.rand(n, generator=run.draws, device=run.device) < batch_size / n
@@ -158,7 +164,8 @@ def dp_cgan(x, labels, recipe=DpCganRecipe(), *, checkpoints=None, folder=None, 
         per_example.enable_hooks()
         logits = per_example(both, torch.cat([classes[drawn], asked]))[:, 0]
         judged = binary_cross_entropy_with_logits(logits, target, reduction="none")
-        descend(of_discriminator, judged.sum())
+        clipped = DPTensorFastGradientClipping(per_example, of_discriminator, judged, "sum")
+        descend(of_discriminator, clipped)
         per_example.disable_hooks()
         discriminator.requires_grad_(False)
         fooled = cross_entropy(discriminator(fake, asked)[:, 0], 1.0)
