@@ -95,8 +95,9 @@ def generators(dataset, network, folder=None):
     dataset : str
         "mnist" or "skin-lesions".
     network : str
-        "wgan_gp", "js_gan" or "priv_gan", with "-rare" or "-marked" behind it for the networks of a
-        rare class and of painted squares.
+        "wgan_gp", "js_gan", "priv_gan" or "dp_cgan", or one of the first three with "-rare",
+        "-marked" or "-unpenalised" behind it: of a rare class, of painted squares, without the
+        penalty on the discriminator's slope. `generator_names` has those that are stored.
     folder : path-like, optional
         Where the files are. None: notebooks/gans of the clone that the library is installed from.
 
@@ -123,7 +124,7 @@ def generators(dataset, network, folder=None):
     >>> generators("mnist", "gan")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: network: given 'gan', expected one of 'js_gan', 'priv_gan', ...
+    ValueError: network: given 'gan', expected one of 'dp_cgan', 'js_gan', ...
     """
     folder = FOLDER if folder is None else Path(folder)
     stored = generator_names(dataset, folder)

@@ -62,9 +62,10 @@ def test_a_square_is_white_and_in_the_middle_of_some(script):
     np.testing.assert_array_equal(found[0], found[2])
 
 
-@pytest.mark.parametrize(
-    "network", ["js_gan", "priv_gan", "priv_gan-unpenalised", "wgan_gp", "wgan_gp-rare"]
-)
+NETWORKS = "js_gan", "priv_gan", "priv_gan-unpenalised", "wgan_gp", "wgan_gp-rare", "dp_cgan"
+
+
+@pytest.mark.parametrize("network", NETWORKS)
 def test_a_file_is_written_that_the_library_reads(script, small, network):
     digits, folder = small
     assert script.main(["mnist", network, "3"]) is None
@@ -85,13 +86,22 @@ def test_a_file_is_written_that_the_library_reads(script, small, network):
     x = script.pixels(digits, gan.rows)
     recipe = script.RECIPES["mnist"][network]
     rng = np.random.default_rng([3, 2])
-    trained = script.TRAINERS[kind](x[gan.member], recipe, checkpoints=list(epoch), rng=rng)[2]
-    np.testing.assert_allclose(gan.score[-1].T, trained.scores(x), atol=0.02, rtol=2e-3)
+    labels = gan.labels if kind == "dp_cgan" else None
+    given = (x[gan.member], *([] if labels is None else [labels[gan.member]]), recipe)
+    trained = script.TRAINERS[kind](*given, checkpoints=list(epoch), rng=rng)[2]
+    np.testing.assert_allclose(gan.score[-1].T, trained.scores(x, labels), atol=0.02, rtol=2e-3)
     release = script.generative.release(trained, 60, np.random.default_rng([3, 3, 2])).x
     flat, made = x.reshape(n, -1)[:20], release.reshape(60, -1)
     near = np.sort(np.sqrt(((flat[:, None] - made) ** 2).sum(-1)), axis=1)[:, :3]
     np.testing.assert_allclose(-gan.nearest[-1].T[:20], near, atol=0.01)
     np.testing.assert_array_equal(gan.samples[0], np.uint8(np.round(255 * release[0])))
+
+
+def test_checkpoints_of_the_private_network_are_those_of_the_papers_budgets(script):
+    recipe, n = script.RECIPES["mnist"]["dp_cgan"], script.ROLES["mnist"]["members"]
+    assert (recipe.noise_multiplier, recipe.max_norm, recipe.delta) == (5.1, 1.1, 1e-5)
+    within = [script.generative.epochs_within(e, n, recipe) for e in (0.3, 1, 2, 5, 10)]
+    assert script.CHECKPOINTS["mnist"]["dp_cgan"] == [0, *within]
 
 
 def test_a_file_that_is_there_is_never_written_again(script, small):
