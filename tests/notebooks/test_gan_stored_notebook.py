@@ -67,6 +67,29 @@ def test_the_record_is_what_the_files_say():
         assert lead["value"] == pytest.approx(parts[0] - parts[1])
 
 
+def test_the_private_rows_are_what_the_files_say():
+    """Shares of records above tanh(eps / 2) by counting in a hundred cells, and its ceiling."""
+    (record,) = results.find(notebook="gan_stored", data="mnist", scale="paper")
+    rows = {row["what"]: row["value"] for row in record["rows"]}
+    (gan,) = data.generators("mnist", "dp_cgan")
+    for t, epsilon in enumerate((0.3, 1, 2, 5, 10), start=1):
+        score = 1 / (1 + np.exp(-gan.score[t, 0].astype(float)))
+        edges = np.linspace(score.min(), score.max(), 101)
+        cell = np.clip(np.searchsorted(edges, score, side="right") - 1, 0, 99)
+        shares = [
+            np.bincount(cell[side], minlength=100) / side.sum()
+            for side in (gan.member, ~gan.member)
+        ]
+        with np.errstate(invalid="ignore"):
+            risk = np.abs((shares[0] - shares[1]) / (shares[0] + shares[1]))[cell]
+        above = rows[f"share of estimates of |f| above tanh(eps/2), epsilon {epsilon:g}"]
+        assert above == pytest.approx((risk > np.tanh(epsilon / 2)).mean(), abs=2e-4)
+        at = f"DP-cGAN at epsilon {epsilon:g}"
+        assert rows[f"tanh(eps/2), {at}"] == pytest.approx(np.tanh(epsilon / 2))
+        assert 0 < rows[f"ceiling of the advantage, {at}"] <= 1
+        assert rows[f"W_N, {at}"] == pytest.approx(np.abs(shares[0] - shares[1]).sum() / 2)
+
+
 def test_the_rare_class_is_that_of_the_paper():
     (gan,) = data.generators("mnist", "wgan_gp-rare")[:1]
     inside, outside = (np.bincount(gan.labels[s])[[0, 6]] for s in (gan.member, ~gan.member))
@@ -90,6 +113,8 @@ def test_every_choice_of_parameters_passes_the_checks(dataset, scale):
         ("metric_priors", [0.0]),
         ("bandwidths", {"WGAN-GP": 1.0, "JS-GAN": 0.0, "privGAN": 0.1}),
         ("bandwidths", {"WGAN-GP": 1.0}),
+        ("epsilons", [0.0]),
+        ("epsilons", [2.0, 1.0]),
         ("delta", 1.0),
     ],
 )
