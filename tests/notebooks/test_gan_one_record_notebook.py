@@ -5,6 +5,8 @@ values.
 import pytest
 from notebook_runs import begin, cases, missing_rows, values
 
+from mia_lib import results
+
 
 def checked(**given):
     """The notebook up to its check of values."""
@@ -29,6 +31,19 @@ def test_every_row_of_the_record_has_its_place(here):
         )
         == []
     )
+
+
+def test_what_the_chapter_says_of_mnist():
+    (record,) = results.find(notebook="gan_one_record", data="mnist", scale="paper")
+    called = {
+        row["what"].partition("exposed, ")[2]: row["value"]
+        for row in record["rows"]
+        if row["what"].startswith("share of records called exposed")
+    }
+    unseen = [value for name, value in called.items() if "never seen" in name]
+    assert len(unseen) == 6 and not any(unseen) and called["distance, JS-GAN"] == 0
+    assert called["distance, WGAN-GP"] < called["classifier"] / 4
+    assert record["parameters"]["n_networks"] == 64 and record["parameters"]["n_examples"] == 2_000
 
 
 def test_roles_share_no_record_and_the_control_has_masks_of_its_own():
