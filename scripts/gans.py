@@ -156,18 +156,16 @@ def looked(logits):
 
 def asked(gan, records, reference, embedding, judge, seed):
     """What one checkpoint says of records and reference records, both with their classes."""
-    (x, _), scored = (
-        records,
-        [
-            gan.scores(one, labels if gan.n_classes else None).T.astype(np.float16)
-            for one, labels in (records, reference)
-        ],
+    score, reference_score = (
+        gan.scores(one, labels if gan.n_classes else None).T.astype(np.float16)
+        for one, labels in (records, reference)
     )
+    x = records[0]
     release = generative.release(gan, RELEASES[-1], np.random.default_rng([seed, 3, gan.epoch])).x
     sure, shares = looked(judge(release[:2_000]))
     return {
-        "score": scored[0],
-        "reference_score": scored[1],
+        "score": score,
+        "reference_score": reference_score,
         "nearest": generative.nearest_distances(release, x, k=3).T.astype(np.float16),
         "embedded": generative.nearest_distance(release, x, embedding=embedding).astype(np.float16),
         "sureness": sure,
