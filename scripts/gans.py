@@ -2,6 +2,7 @@
 
     scripts/gans.py mnist js_gan 0            # seed 0 of the JS-GANs on MNIST
     scripts/gans.py mnist wgan_gp-rare 0      # with a rare class
+    scripts/gans.py cifar10-50000 wgan_gp 0 --device cuda     # all training images as members
 
 A file is written once, when its network is done, and never again; training itself can be stopped
 and goes on where it was (`MIA_RUNS`). The data are read from `MIA_DATA`.
@@ -14,6 +15,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -31,6 +33,7 @@ JS_GAN = generative.JsGanRecipe(networks="mnist", epochs=300, penalty=1.0, **PRE
 PRIV_GAN = generative.PrivGanRecipe(
     networks="mnist", epochs=200, penalty=1.0, privacy_epochs=5, privacy_delay=15, **PRECISION
 )
+LESIONS = replace(JS_GAN, networks="skin-lesions", epochs=400)
 # What each network is trained with. "unpenalised" is as in the papers, which have no penalty.
 RECIPES = {
     "mnist": {
@@ -51,10 +54,23 @@ RECIPES = {
             learning_rate=2e-4,
         ),
     },
-    "skin-lesions": dict.fromkeys(
-        ("js_gan", "js_gan-marked"),
-        generative.JsGanRecipe(networks="skin-lesions", epochs=250, **PRECISION),
-    ),
+    "skin-lesions": {
+        **dict.fromkeys(("js_gan", "js_gan-marked"), LESIONS),
+        "js_gan-unpenalised": replace(LESIONS, penalty=0.0),
+    },
+    "cifar10": {
+        "wgan_gp": generative.WganGpRecipe(
+            networks="cifar10", epochs=150, batch_size=128, learning_rate=2e-4, **PRECISION
+        ),
+        "js_gan": replace(LESIONS, networks="cifar10", epochs=200),
+    },
+    # all of the training images as members: as many epochs as a quarter of an hour of a GPU allows
+    "cifar10-50000": {
+        "wgan_gp": generative.WganGpRecipe(
+            networks="cifar10", epochs=30, batch_size=256, learning_rate=3e-4, **PRECISION
+        ),
+        "js_gan": replace(LESIONS, networks="cifar10", epochs=50, batch_size=128),
+    },
 }
 CHECKPOINTS = {
     "mnist": {
@@ -67,13 +83,22 @@ CHECKPOINTS = {
         # the last epochs within budgets of epsilon 0.3, 1, 2, 5 and 10
         "dp_cgan": [0, 1, 18, 66, 344, 1_120],
     },
-    "skin-lesions": {"js_gan": [0, 50, 100, 150, 200, 250], "js_gan-marked": [0, 100, 250]},
+    "skin-lesions": {
+        "js_gan": [0, 50, 100, 150, 200, 300, 400],
+        "js_gan-marked": [0, 100, 200, 400],
+        "js_gan-unpenalised": [0, 100, 200, 400],
+    },
+    "cifar10": {"wgan_gp": [0, 10, 25, 50, 100, 150], "js_gan": [0, 25, 50, 100, 150, 200]},
+    "cifar10-50000": {"wgan_gp": [0, 3, 10, 20, 30], "js_gan": [0, 5, 15, 30, 50]},
 }
 # members, other records, and reference records that only classifiers and controls see
 ROLES = {
     "mnist": {"members": 7_000, "reference": 1_000, "others": 14_000},
     "skin-lesions": {"members": 1_000, "reference": 1_000, "others": 3_000},
+    "cifar10": {"members": 6_000, "reference": 1_000, "others": 12_000},
+    "cifar10-50000": {"members": 50_000, "reference": 1_000, "others": 9_000},
 }
+TRAINING_IMAGES = 50_000  # of CIFAR-10, which come first
 RARE = (0, 6), (6_900, 700)  # digits of MNIST and how many of each, a tenth of them members
 MARKED = 0.1  # share of the members that a white square is painted into
 RELEASES = [100, 300, 1_000, 3_000, 10_000]
@@ -90,6 +115,11 @@ def dealt(name, part, full, seed):
     rng, roles = np.random.default_rng([seed, 1]), ROLES[name]
     if part == "rare":
         return rare_rows(full, seed)
+    if name == "cifar10-50000":
+        rest = TRAINING_IMAGES + rng.permutation(len(full) - TRAINING_IMAGES)
+        at = roles["reference"]
+        rows = {"reference": rest[:at], "others": rest[at : at + roles["others"]]}
+        return {"members": np.arange(TRAINING_IMAGES)} | {r: np.sort(rows[r]) for r in rows}
     if "lesion" in full.extra:
         return grouped_rows(full.extra["lesion"], roles, rng)
     rows = experiment.deal(len(full), roles, rng)
@@ -154,8 +184,29 @@ def looked(logits):
     return float(signals.confidence(logits, logits.argmax(1)).mean()), shares
 
 
+def nearest(release, x, k, device):
+    """Minus the distances of records to the k nearest of a release, (n, k)."""
+    if device == "cpu":
+        return generative.nearest_distances(release, x, k=k)
+    return nearest_on(device, release, x, k)
+
+
+def nearest_on(device, release, x, k, block=256):
+    """The same on a GPU: candidates by expanded squares, their distances by differences."""
+    flat = [torch.from_numpy(a.reshape(len(a), -1)).float().to(device) for a in (release, x)]
+    release, x = flat
+    square, found = (release**2).sum(1), []
+    for some in x.split(block):
+        rough = square - 2 * some @ release.T  # but for a number of each record
+        near = rough.topk(min(k + 8, len(release)), largest=False).indices
+        exact = ((some[:, None] - release[near]) ** 2).double().sum(2).sqrt()
+        found.append(exact.topk(k, largest=False).values)
+    return 0.0 - torch.cat(found).cpu().numpy()
+
+
 def asked(gan, records, reference, embedding, judge, seed):
     """What one checkpoint says of records and reference records, both with their classes."""
+    near = partial(nearest, device=gan.device.type)
     score, reference_score = (
         gan.scores(one, labels if gan.n_classes else None).T.astype(np.float16)
         for one, labels in (records, reference)
@@ -166,21 +217,21 @@ def asked(gan, records, reference, embedding, judge, seed):
     return {
         "score": score,
         "reference_score": reference_score,
-        "nearest": generative.nearest_distances(release, x, k=3).T.astype(np.float16),
-        "embedded": generative.nearest_distance(release, x, embedding=embedding).astype(np.float16),
+        "nearest": near(release, x, 3).T.astype(np.float16),
+        "embedded": near(embedding(release), embedding(x), 1)[:, 0].astype(np.float16),
         "sureness": sure,
         "shares": shares,
     }, release
 
 
-def made(name, network, seed):
+def made(name, network, seed, device="cpu", commit=None):
     """Train one network and write what it says; the file, which may be there already."""
     file = stored_generators.FOLDER / f"{name}--{network}--{seed}.npz"
     if file.exists():
         return file
     kind, _, part = network.partition("-")
     recipe, at = RECIPES[name][network], CHECKPOINTS[name][network]
-    full = data.load(name)
+    recipe, full = replace(recipe, device=device), data.load(name.removesuffix("-50000"))
     rows = dealt(name, part, full, seed)
     inside, outside = rows["members"], rows["others"]
     order = np.concatenate([inside, outside])
@@ -193,6 +244,7 @@ def made(name, network, seed):
     x = painted(pixels(full, order), marked)
     members, reference = x[: len(inside)], pixels(full, rows["reference"])
     settings = recipe.stored(), generative.REVISION, torch.__version__
+    settings += () if device == "cpu" else (device,)
     folder = shadow.folder(f"gans--{name}--{network}", *settings, members, order, seed)
     rng = np.random.default_rng([seed, 2])
     given = (members, full.y[inside]) if kind == "dp_cgan" else (members,)
@@ -209,9 +261,11 @@ def made(name, network, seed):
         one, release = asked(gans[epoch], *both, embedding, judge, seed)
         found.append(one)
     arrays = {key: np.stack([one[key] for one in found]) for key in found[0]}
-    by_size = [generative.nearest_distance(release[:size], x) for size in RELEASES]
+    by_size = [nearest(release[:size], x, 1, device)[:, 0] for size in RELEASES]
     sure, shares = looked(judge(members))
-    pictures = np.uint8(np.round(255 * release[:40])) if name == "mnist" else np.zeros(0, np.uint8)
+    pictures = np.uint8(np.round(255 * release[:40]))
+    disk.write_npz(folder / "samples.npz", {"x": pictures})  # for whoever wants to look
+    pictures = pictures if name == "mnist" else np.zeros(0, np.uint8)
     arrays |= {
         "epochs": np.array(at),
         "sizes": np.array(RELEASES),
@@ -223,18 +277,22 @@ def made(name, network, seed):
         "real_sureness": np.array(sure),
         "real_shares": shares,
         "samples": pictures,
-        "provenance": np.array(json.dumps(about(gans[at[-1]], recipe, seed, spent))),
+        "provenance": np.array(json.dumps(about(gans[at[-1]], recipe, seed, spent, commit))),
     }
     file.parent.mkdir(exist_ok=True)
     disk.write(file, lambda stream: np.savez_compressed(stream, **arrays))
     return file
 
 
-def about(gan, recipe, seed, spent):
+def checked_out():
+    """The commit of this checkout."""
+    asked = ["git", "rev-parse", "HEAD"]
+    return subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+
+
+def about(gan, recipe, seed, spent, commit):
     """Where a file comes from."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
+    commit = (commit or checked_out()).strip()
     losses = {name: float(values[-1]) for name, values in gan.losses.items() if len(values)}
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     versions = {"torch": torch.__version__, "numpy": np.__version__}
@@ -242,6 +300,7 @@ def about(gan, recipe, seed, spent):
         "kind": gan.kind,
         "recipe": recipe.stored() | {"epochs": recipe.epochs},
         "seed": seed,
+        "device": torch.cuda.get_device_name() if gan.device.type == "cuda" else "cpu",
         "processor_seconds": round(spent),
         "last_losses": losses,
         "commit": commit,
@@ -255,9 +314,11 @@ def main(arguments=None):
     parser.add_argument("dataset", choices=sorted(RECIPES))
     parser.add_argument("network", help="one of RECIPES, such as js_gan or wgan_gp-rare")
     parser.add_argument("seed", type=int)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--commit", help="of a copy of the code that is no checkout")
     given = parser.parse_args(arguments)
     checks.choice("network", given.network, tuple(RECIPES[given.dataset]))
-    file = made(given.dataset, given.network, given.seed)
+    file = made(given.dataset, given.network, given.seed, given.device, given.commit)
     print(f"{file}: {file.stat().st_size / 1e6:.2f} MB")
 
 

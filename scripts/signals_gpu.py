@@ -13,7 +13,7 @@ schedule of the first network of its process. The schedules have 1,188 to 1,215 
 rate ended at most 2.1 % of its peak above 0.)
 "base" is the store's own recipe, asked more. "unaugmented" to "smoothed" are sixteen networks each
 with the members of the first block and another recipe, "targets" to "shifted" networks whose
-members come from one half of the images or the other, "resnet18" three whose layers are kept. Of
+members come from one half of the images or the other, "resnet18" six whose layers are kept. Of
 these "base", "half", "quarter", "cnn", "unaugmented" and a part of "adam" have been trained.
 `--adopt` takes in what has sixteen networks of the first block and the parts of the stores.
 """
@@ -53,7 +53,7 @@ SERIES = {
     "base": {"passes": [3, 6, 12, 18, 24], "queries": 18},
     "resnet18": {
         "kind": "layers",
-        "models": range(3),
+        "models": range(6),
         "model": "resnet18",
         "options": {},
         **RESIDUAL,
