@@ -67,9 +67,9 @@ RECIPES = {
     # all of the training images as members: as many epochs as a quarter of an hour of a GPU allows
     "cifar10-50000": {
         "wgan_gp": generative.WganGpRecipe(
-            networks="cifar10", epochs=30, batch_size=256, learning_rate=3e-4, **PRECISION
+            networks="cifar10", epochs=10, batch_size=256, learning_rate=3e-4, **PRECISION
         ),
-        "js_gan": replace(LESIONS, networks="cifar10", epochs=50, batch_size=128),
+        "js_gan": replace(LESIONS, networks="cifar10", epochs=25, batch_size=128),
     },
 }
 CHECKPOINTS = {
@@ -89,7 +89,7 @@ CHECKPOINTS = {
         "js_gan-unpenalised": [0, 100, 200, 400],
     },
     "cifar10": {"wgan_gp": [0, 10, 25, 50, 100, 150], "js_gan": [0, 25, 50, 100, 150, 200]},
-    "cifar10-50000": {"wgan_gp": [0, 3, 10, 20, 30], "js_gan": [0, 5, 15, 30, 50]},
+    "cifar10-50000": {"wgan_gp": [0, 3, 10], "js_gan": [0, 5, 15, 25]},
 }
 # members, other records, and reference records that only classifiers and controls see
 ROLES = {

@@ -14,8 +14,8 @@ rate ended at most 2.1 % of its peak above 0.)
 "base" is the store's own recipe, asked more. "unaugmented" to "smoothed" are sixteen networks each
 with the members of the first block and another recipe, "targets" to "shifted" networks whose
 members come from one half of the images or the other, "resnet18" six whose layers are kept. Of
-these "base", "half", "quarter", "cnn", "unaugmented" and a part of "adam" have been trained.
-`--adopt` takes in what has sixteen networks of the first block and the parts of the stores.
+these "sgd" and "cutout" and the last "resnet18" have not been trained. `--adopt` takes in what was
+trained: parts and whole blocks of the stores, and one file of each other series.
 """
 
 import argparse
@@ -38,7 +38,7 @@ import signals as store  # noqa: E402
 
 from mia_lib import disk  # noqa: E402
 from mia_lib.data import stored_signals  # noqa: E402
-from mia_lib.data.stored_variants import asked_rows  # noqa: E402
+from mia_lib.data.stored_variants import asked_rows, pool_rows  # noqa: E402
 from mia_lib.shadow import identity  # noqa: E402
 from mia_lib.shadow.queries import augmentations  # noqa: E402
 from mia_lib.shadow.store import model_seed  # noqa: E402
@@ -117,9 +117,7 @@ def half_of(name, model):
 def pool():
     """(N_TRAIN,) bool: the half of the images that targets of "targets" have their members from."""
     own = np.zeros(store.N_TRAIN, bool)
-    own[np.random.default_rng([store.SEED, 3]).permutation(store.N_TRAIN)[: store.N_TRAIN // 2]] = (
-        True
-    )
+    own[pool_rows()] = True
     return own
 
 
@@ -322,20 +320,52 @@ def adopt(folder, to, commit):
                     part.unlink()
     for name in SERIES:
         files = sorted(folder.glob(f"{name}-[0-9]*.npz"))
-        if SERIES[name].get("kind") or not files:
-            continue
-        found = [dict(np.load(file)) for file in files]
-        models = np.array([int(file.stem[-2:]) for file in files])
-        arrays = {key: np.stack([one[key] for one in found]) for key in found[0] if key != "about"}
-        arrays["phi"] = arrays["phi"][:, :, 0]  # the image as it is
-        if "phi_of_many" in arrays:
-            arrays["phi_of_many"] = arrays["phi_of_many"][:, 0]
-        about = [json.loads(str(one["about"])) for one in found]
-        said = {"recipe": identity.describe(recipe_of(name)), "commit": commit}
-        said |= {"lane": SERIES[name].get("lane", {}), "networks": about}
-        said |= {"passes": SERIES[name].get("passes", [recipe_of(name).epochs])}
-        arrays["provenance"] = np.array(json.dumps(said, sort_keys=True))
-        store.write(to / "variants" / f"cifar10-{name}.npz", models=models, **arrays)
+        if SERIES[name].get("kind") != "part" and files:
+            adopt_variant(name, files, to / "variants" / f"cifar10-{name}.npz", commit)
+
+
+def adopt_variant(name, files, to, commit):
+    """One file of the networks of a series; of those that it has already, what is not new stays."""
+    kind = SERIES[name].get("kind", "variant")
+    found = [read_variant(kind, name, file) for file in files]
+    about = [json.loads(str(one.pop("about"))) | {"commit": commit} for one in found]
+    models = [int(file.stem[-2:]) for file in files]
+    if to.exists():
+        with np.load(to) as before:
+            old = dict(before)
+        said = json.loads(str(old.pop("provenance")))
+        for place, model in enumerate(old.pop("models").tolist()):
+            if model not in models:
+                models.append(model)
+                found.append({key: array[place] for key, array in old.items()})
+                about.append({"commit": said["commit"]} | said["networks"][place])
+    order = np.argsort(models)
+    arrays = {key: np.stack([found[i][key] for i in order]) for key in found[0]}
+    said = {"recipe": identity.describe(recipe_of(name)), "commit": commit}
+    said |= {"lane": SERIES[name].get("lane", {}), "networks": [about[i] for i in order]}
+    said |= {"passes": SERIES[name].get("passes", [recipe_of(name).epochs])}
+    said |= {"coarse": bool(SERIES[name].get("coarse"))}
+    arrays["provenance"] = np.array(json.dumps(said, sort_keys=True))
+    store.write(to, models=np.sort(models), **arrays)
+
+
+def read_variant(kind, name, file):
+    """What one network of a series says, in the arrays that travel."""
+    with np.load(file) as stored:
+        one = dict(stored)
+    if kind == "variant":
+        one["phi"] = one["phi"][:, 0]  # the image as it is
+        if "phi_of_many" in one:
+            one["phi_of_many"] = one["phi_of_many"][0]
+        return one
+    if kind == "pool":
+        inside = np.isin(np.flatnonzero(pool()), members_of(name, int(file.stem[-2:])))
+        one["member"] = np.packbits(inside)
+    else:
+        one["phi"] = one["phi"][asked_rows()]
+    for key in ("phi", "train_accuracy", "test_accuracy"):
+        one[key] = one[key][None]  # after one length of training
+    return one
 
 
 def provenance(like, number, n, about, commit):

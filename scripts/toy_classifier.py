@@ -24,7 +24,7 @@ import gans  # noqa: E402
 
 from mia_lib import data, disk  # noqa: E402
 
-FILE = gans.ROOT / "notebooks" / "variants" / "skin-lesions-toy.npz"
+FILE = gans.ROOT / "notebooks" / "toy" / "skin-lesions.npz"
 EPOCHS = [0, 5, 10, 20, 40, 80]
 RATES = [1e-3, 1e-4]
 NETWORKS = 10  # at each rate

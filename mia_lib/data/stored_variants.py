@@ -16,6 +16,7 @@ from mia_lib.masks import half_masks
 
 NAMES = ("cifar10",)
 SEED, N, N_ROWS = 20_261_122, 50_000, 10_000  # as in scripts/signals_gpu.py
+POOLED = ("targets", "overlapping", "disjoint", "shifted")
 FOLDER = stored_signals.FOLDER.parent / "variants"
 _EACH = ("models", "phi", "train_accuracy", "test_accuracy")
 
@@ -28,7 +29,8 @@ class Variant:
     ----------
     name : str
     models : (S,) int64 array
-        The number of each network, rising: it has the members of that network of `signals`.
+        The number of each network, rising: it has the members of that network of `signals`, but for
+        the networks of `POOLED`.
     phi : (S, T, n) float16 array
         Logit-scaled confidence log p_y - log(1 - p_y) of network s on image i, after each of T
         lengths of training.
@@ -40,10 +42,13 @@ class Variant:
     labels : (n,) int64 array
     rows : (n,) int64 array
         Which training images these are, rising.
+    logits, layer : (S, m, K) and (S, m, d) float16 arrays, or None
+        Outputs and what the last layer reads, of the images ``signals(name).rows``.
     passes : (T,) int64 array
         Epochs after which the networks were asked.
     train_accuracy, test_accuracy : (S, T) float64 array
-        On the network's own members, about 25,000, and on the official test images, as fractions.
+        On the network's own members, about 25,000 (of `POOLED` 12,500), and on the official test
+        images, as fractions.
     provenance : dict
         ``recipe``, ``lane`` (what a recipe has no word for), ``passes``, ``commit``, and of each
         of the ``networks`` its device, seconds and versions.
@@ -62,6 +67,8 @@ class Variant:
     models: np.ndarray
     phi: np.ndarray
     phi_of_many: np.ndarray | None
+    logits: np.ndarray | None
+    layer: np.ndarray | None
     member: np.ndarray
     labels: np.ndarray
     rows: np.ndarray
@@ -79,7 +86,10 @@ def variants(dataset, name, folder=None):
     dataset : {"cifar10"}
     name : str
         "base" for the recipe of `signals` itself, else what differs, such as "half" for half of
-        the widths or "adam" for the optimizer: the files DATASET-NAME.npz that are there.
+        the widths or "adam" for the optimizer: the files DATASET-NAME.npz that are there. "targets"
+        have their members from one half of the images, the pool; the networks of an attacker have
+        theirs from all images ("overlapping"), from the other half ("disjoint"), or from that half
+        at half of its resolution ("shifted").
     folder : path-like, optional
         Where they are; the labels are in the folder signals beside it. None: notebooks/variants of
         the clone that the library is installed from.
@@ -98,8 +108,9 @@ def variants(dataset, name, folder=None):
 
     Notes
     -----
-    Networks of one number have the same members whatever their recipe. All recipes were asked
-    about the same 10,000 images. Used in notebooks/lira_variants.ipynb.
+    Networks of one number have the same members whatever their recipe, and all recipes were asked
+    about the same 10,000 images; those of `POOLED` have members of their own and were asked about
+    the 25,000 images of the pool. Used in notebooks/lira_variants.ipynb.
 
     Examples
     --------
@@ -117,27 +128,37 @@ def variants(dataset, name, folder=None):
             "in notebooks/variants, or from scripts/signals_gpu.py, which trains the networks"
         )
     file = files[checks.choice("name", name, tuple(files))]
-    found = stored_signals.read_arrays(file, (*_EACH, "provenance"), "scripts/signals_gpu.py")
+    pooled = name in POOLED
+    each = (*_EACH, "provenance", *(("member",) if pooled else ()))
+    found = stored_signals.read_arrays(file, each, "scripts/signals_gpu.py")
     provenance = json.loads(str(found["provenance"]))
     models, passes = found["models"].astype(np.int64), np.array(provenance["passes"], np.int64)
+    rows = pool_rows() if pooled else asked_rows()
     shape = len(models), len(passes)
-    shapes = {"phi": (*shape, N_ROWS), "train_accuracy": shape, "test_accuracy": shape}
+    shapes = {"phi": (*shape, len(rows)), "train_accuracy": shape, "test_accuracy": shape}
     if "phi_of_many" in found:
-        shapes["phi_of_many"] = (len(models), 18, N_ROWS)
+        shapes["phi_of_many"] = (len(models), 18, len(rows))
+    if pooled:
+        shapes["member"] = (len(models), -(-len(rows) // 8))
     stored_signals.check_shapes(file, found, shapes)
     known = np.isin(models, range(stored_signals.BLOCK)).all()
     if not known or (np.diff(models) <= 0).any():
         given = f"{file} of networks {models.tolist()}"
         checks.fail("signals", given, f"rising numbers below {stored_signals.BLOCK}")
-    rows = asked_rows()
-    member = half_masks(stored_signals.BLOCK, N, np.random.default_rng([SEED, 0]))
+    if pooled:
+        member = np.unpackbits(found["member"], axis=1, count=len(rows)).astype(bool)
+    else:
+        halves = half_masks(stored_signals.BLOCK, N, np.random.default_rng([SEED, 0]))
+        member = halves[models][:, rows]
     about = stored_signals.read_arrays(folder.parent / "signals" / f"{dataset}.npz", ("labels",))
     return Variant(
         name,
         models,
         found["phi"],
         found.get("phi_of_many"),
-        member[models][:, rows],
+        found.get("logits"),
+        found.get("layer"),
+        member,
         about["labels"][rows].astype(np.int64),
         rows,
         passes,
@@ -145,6 +166,11 @@ def variants(dataset, name, folder=None):
         found["test_accuracy"],
         provenance,
     )
+
+
+def pool_rows():
+    """The training images that the members of "targets" are drawn from, (n,) int64, rising."""
+    return np.sort(np.random.default_rng([SEED, 3]).permutation(N)[: N // 2])
 
 
 def asked_rows():

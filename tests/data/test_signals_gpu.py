@@ -142,6 +142,8 @@ def test_how_far_the_schedules_of_a_series_can_be_apart():
 def test_pools_share_no_image():
     mine = script.pool()
     assert mine.sum() == 25_000
+    expected = np.random.default_rng([cpu.SEED, 3]).permutation(50_000)[:25_000]
+    np.testing.assert_array_equal(np.flatnonzero(mine), np.sort(expected))
     for name, inside in (("targets", mine), ("disjoint", ~mine), ("shifted", ~mine)):
         ids = script.members_of(name, 3)
         assert len(ids) == 12_500 and inside[ids].all()
@@ -172,6 +174,7 @@ def small(tmp_path, monkeypatch):
     monkeypatch.setattr(cpu, "ROWS", {"cifar10": 6, "cifar100": 6})
     monkeypatch.setattr(cpu, "RECIPES", {"cifar10": RECIPE | {"batch_size": 10}})
     monkeypatch.setattr(script, "asked_rows", lambda: np.arange(0, 60, 3))
+    monkeypatch.setattr(script, "pool_rows", lambda: np.arange(0, 60, 2))
     monkeypatch.setitem(script.SERIES, "base", {"passes": [1, 2], "queries": 18})
     monkeypatch.setitem(script.SERIES["cifar10"], "weights", [1])
     return tmp_path
@@ -250,6 +253,44 @@ def test_what_was_trained_is_taken_in(small, monkeypatch):
     assert other == {key: v for key, v in like["manifest"]["fit"].items() if key != "device"}
     with np.load(folder / "variants" / "cifar10-half.npz") as half:
         assert half["phi"].shape == (16, 1, 20) and half["models"].tolist() == list(range(16))
+
+
+def test_pools_layers_and_single_networks_are_taken_in(small):
+    """Networks of a pool keep their members, those of layers their outputs; a network that is
+    trained later joins the file of the others.
+    """
+    to, folder = small / "to", small / "repository"
+    asked = ["--data", str(small), "--to", str(to), "--device", "cpu", "--limit", "3", "--series"]
+    to.mkdir()
+    (to / "half-01.lock").touch()  # as if its process had ended
+    script.main([*asked, "targets", "disjoint", "half"])
+    script.adopt(to, folder, "c0ffee")
+    with np.load(folder / "variants" / "cifar10-targets.npz") as pooled:
+        assert pooled["phi"].shape == (3, 1, 30) and pooled["train_accuracy"].shape == (3, 1)
+        member = np.unpackbits(pooled["member"], axis=1, count=30).astype(bool)
+        first = np.load(to / "targets-02.npz")
+        np.testing.assert_array_equal(pooled["phi"][2, 0], first["phi"])
+    rows = np.arange(0, 60, 2)
+    for model in range(3):
+        ids = script.members_of("targets", model)
+        assert set(rows[member[model]]) == set(ids) and len(ids) == 15
+    with np.load(folder / "variants" / "cifar10-disjoint.npz") as pooled:
+        assert not pooled["member"].any()
+
+    file = folder / "variants" / "cifar10-half.npz"
+    before = dict(np.load(file))
+    assert before["models"].tolist() == [0, 2]
+    for old in to.glob("half-*"):
+        old.unlink()
+    for there in ("00", "02"):
+        (to / f"half-{there}.lock").touch()
+    script.main([*asked, "half"])
+    script.adopt(to, folder, "later")
+    after = dict(np.load(file))
+    assert after["models"].tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(after["phi"][[0, 2]], before["phi"])
+    said = json.loads(str(after["provenance"]))
+    assert [one["commit"] for one in said["networks"]] == ["c0ffee", "later", "c0ffee"]
 
 
 def test_networks_of_both_kinds_of_machine_are_alike():

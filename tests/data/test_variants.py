@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mia_lib import data
+from mia_lib import data, signals
 from mia_lib.data import stored_variants
 
 SAID = {"recipe": {"epochs": 4}, "lane": {}, "passes": [2, 4], "networks": [{}] * 3, "commit": "c"}
@@ -80,19 +80,42 @@ def test_bad_files_end_in_one_line(made, tmp_path):
 
 @pytest.fixture(scope="module")
 def committed():
-    names = [file.stem.partition("-")[2] for file in stored_variants.FOLDER.glob("*.npz")]
+    names = [file.stem.partition("-")[2] for file in stored_variants.FOLDER.glob("cifar10-*.npz")]
     return {name: data.variants("cifar10", name) for name in sorted(names)}
 
 
 def test_the_committed_networks_have_the_members_of_the_stored_ones(committed):
     stored = data.signals("cifar10", 16)
-    assert len(committed) >= 6
+    assert len(committed) >= 13
     for name, found in committed.items():
-        expected = stored.member[found.models][:, found.rows]
-        np.testing.assert_array_equal(found.member, expected, name)
+        assert len(found.provenance["networks"]) == len(found.models) >= 5
         np.testing.assert_array_equal(found.labels, stored.labels[found.rows])
         assert np.isfinite(found.phi).all() and found.passes[-1] == 24
-        assert len(found.provenance["networks"]) == len(found.models) >= 7
+        if name in stored_variants.POOLED:
+            continue
+        expected = stored.member[found.models][:, found.rows]
+        np.testing.assert_array_equal(found.member, expected, name)
+
+
+def test_the_committed_pools_are_what_their_names_say(committed):
+    inside = {name: committed[name].member.sum(axis=1) for name in stored_variants.POOLED}
+    assert (inside["targets"] == 12_500).all() and not inside["disjoint"].any()
+    assert not inside["shifted"].any() and abs(inside["overlapping"].mean() - 6_250) < 60
+    assert (
+        committed["shifted"].provenance["coarse"] and not committed["disjoint"].provenance["coarse"]
+    )
+    assert (committed["shifted"].test_accuracy < committed["disjoint"].test_accuracy.min()).all()
+
+
+def test_the_committed_layers_give_the_committed_signals(committed):
+    found, stored = committed["resnet18"], data.signals("cifar10", 16)
+    assert found.layer.shape == (5, 4_000, 512) and found.logits.shape == (5, 4_000, 10)
+    phi = signals.logit_confidence(found.logits.astype(float), stored.labels[stored.rows])
+    both, mine, asked = np.intersect1d(stored.rows, found.rows, return_indices=True)
+    assert len(both) > 500
+    # outputs were rounded to half precision before
+    apart = np.abs(phi[:, mine] - found.phi[:, 0, asked].astype(float))
+    assert np.quantile(apart, 0.99) < 0.05
 
 
 def test_the_committed_accuracies_fit_the_answers(committed):
@@ -102,6 +125,8 @@ def test_the_committed_accuracies_fit_the_answers(committed):
     for name, found in committed.items():
         for s in range(len(found.models)):
             inside = found.member[s]
+            if name in stored_variants.POOLED and not inside.any():
+                continue  # nobody of its members was asked about
             right = found.phi[s, -1] > 0
             for accuracy, side in ((found.train_accuracy, inside), (found.test_accuracy, ~inside)):
                 count, of = int(right[side].sum()), int(side.sum())
