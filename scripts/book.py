@@ -80,8 +80,10 @@ def shared_inputs():
 
 
 def reads_signals(notebook):
-    """Whether a page reads the stored signals: it is executed again when a model joins them."""
-    return any("data.signals(" in source for source, _ in code_of(notebook))
+    """Whether a page reads what stored networks say: it is executed again when one joins them."""
+    readers = "signals", "variants", "generators", "toy_classifiers"
+    sources = [source for source, _ in code_of(notebook)]
+    return any(f"data.{reader}(" in source for source in sources for reader in readers)
 
 
 def code_of(notebook):
@@ -285,7 +287,8 @@ def pages_and_keys():
     pages = {path: nbformat.read(ROOT / path, as_version=4) for path in notebooks()}
     experiments = [code_of(page) for path, page in pages.items() if path.parent.name == "notebooks"]
     tests = [path for kind in ("py", "json") for path in (ROOT / "tests").rglob(f"*.{kind}")]
-    models = fingerprint((ROOT / "notebooks/signals").rglob("*.*"))
+    stored = [ROOT / "notebooks" / name for name in ("signals", "variants", "gans", "toy")]
+    models = fingerprint(file for folder in stored for file in folder.rglob("*.*"))
     read = {path: [shared, models] for path, page in pages.items() if reads_signals(page)}
     read |= {RECORDS: [shared, experiments], CHECKED: [shared, fingerprint(tests)]}
     keys = {path: execution_key(page, read.get(path, shared)) for path, page in pages.items()}

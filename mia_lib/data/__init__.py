@@ -16,6 +16,7 @@ from mia_lib.data.foreign import foreign
 from mia_lib.data.originals import ORIGINALS, arrays
 from mia_lib.data.stored_generators import StoredGan, generator_names, generators
 from mia_lib.data.stored_signals import Signals, signals
+from mia_lib.data.stored_toy import ToyClassifiers, toy_classifiers
 from mia_lib.data.stored_variants import Variant, variants
 from mia_lib.data.synthetic import BernoulliMixture, purchase_mixture
 
@@ -25,6 +26,7 @@ __all__ = [
     "Dataset",
     "Signals",
     "StoredGan",
+    "ToyClassifiers",
     "Variant",
     "folder",
     "foreign",
@@ -37,6 +39,7 @@ __all__ = [
     "splits",
     "status",
     "synthetic_purchase",
+    "toy_classifiers",
     "variants",
 ]
 

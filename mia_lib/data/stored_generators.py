@@ -54,7 +54,8 @@ class StoredGan:
     samples : (m, ...) uint8 array
         Some records that the last network made; none where they may not be shown.
     provenance : dict
-        ``kind``, ``recipe``, ``commit``, ``seconds``, versions, and what else made the file.
+        ``kind``, ``recipe``, ``commit``, ``processor_seconds``, versions, and what else made the
+        file; ``device`` of those that a GPU may have trained.
 
     Notes
     -----
@@ -93,7 +94,8 @@ def generators(dataset, network, folder=None):
     Parameters
     ----------
     dataset : str
-        "mnist" or "skin-lesions".
+        "mnist", "skin-lesions", "cifar10", or "cifar10-50000": all of its training images as
+        members.
     network : str
         "wgan_gp", "js_gan", "priv_gan" or "dp_cgan", or one of the first three with "-rare",
         "-marked" or "-unpenalised" behind it: of a rare class, of painted squares, without the

@@ -119,6 +119,38 @@ def test_squares_are_in_a_tenth_of_the_members_and_half_of_the_others(script, sm
     assert gan.marked[gan.member].sum() == 20 and gan.marked[~gan.member].mean() == 0.5
 
 
+def test_the_distances_of_a_gpu_are_those_of_the_library(script):
+    """Also that of a copy, and of records far from the origin, where expanding a square costs."""
+    rng = np.random.default_rng(0)
+    for offset in (0, 30):
+        release = np.float32(offset + rng.random((500, 6, 6, 3)))
+        x = np.float32(offset + rng.random((300, 6, 6, 3)))
+        x[0] = release[3]
+        found = script.nearest_on("cpu", release, x, 3, block=64)
+        np.testing.assert_allclose(found, script.nearest(release, x, 3, "cpu"), atol=2e-5)
+        assert found[0, 0] == 0
+
+
+def test_all_training_images_of_cifar_are_members_and_no_others(script, monkeypatch):
+    monkeypatch.setattr(script, "TRAINING_IMAGES", 60)
+    monkeypatch.setitem(
+        script.ROLES, "cifar10-50000", {"members": 60, "reference": 10, "others": 25}
+    )
+    rows = script.dealt("cifar10-50000", "", np.zeros(100), 0)
+    np.testing.assert_array_equal(rows["members"], np.arange(60))
+    assert len(rows["reference"]) == 10 and len(rows["others"]) == 25
+    rest = np.concatenate([rows["reference"], rows["others"]])
+    assert len(set(rest)) == 35 and rest.min() >= 60
+
+
+@pytest.mark.parametrize("dataset", ["skin-lesions", "cifar10", "cifar10-50000"])
+def test_every_recipe_makes_pictures_of_its_data_set(script, dataset):
+    side = {"skin-lesions": 64}.get(dataset, 32)
+    for network, recipe in script.RECIPES[dataset].items():
+        assert recipe.made().shape == (side, side, 3), network
+        assert script.CHECKPOINTS[dataset][network][-1] == recipe.epochs
+
+
 def test_an_unknown_network_is_named(script):
     with pytest.raises(ValueError, match="network: given 'gan', expected one of"):
         script.main(["mnist", "gan", "0"])

@@ -9,7 +9,7 @@ from notebook_runs import NOTEBOOKS, begin, cases, missing_rows, values
 
 from mia_lib import claims, lira, metrics, results
 
-CHECKED, ATTACKED = 3, 8  # code cells until the checks, the attack
+CHECKED, ATTACKED = 3, 7  # code cells until the checks, the attack
 
 
 @pytest.mark.slow
@@ -23,50 +23,65 @@ def space():
     return begin("lira_variants", ATTACKED, n_examples=600)
 
 
-def test_recipes_of_a_frame_share_networks_and_images(space):
-    most, few, stored = space["most"], space["few"], space["stored"]
-    assert most.numbers.tolist() == [*range(5), *range(6, 16)] and most.each == 6
-    assert few.numbers.tolist() == [0, 1, 2, 3, 4, 6, 7] and few.each == 2
-    assert most.member.shape == (15, 600) and 300 < few.member.shape[1] < 600
-    for frame, recipe, file in ((most, "half width", "half"), (few, "Adam", "adam")):
-        assert frame.member.sum(axis=0).min() >= 3 and (~frame.member).sum(axis=0).min() >= 3
-        for place, number in enumerate(frame.numbers):
-            row = stored[file].models.tolist().index(number)
-            expected = stored[file].phi[row, -1, frame.rows].astype(float)
-            np.testing.assert_array_equal(frame.phi(recipe)[place], expected)
-            np.testing.assert_array_equal(frame.member[place], stored[file].member[row, frame.rows])
-    early = most.phi("3 epochs")[0]
-    np.testing.assert_array_equal(early, stored["base"].phi[0, 0, most.rows].astype(float))
+def test_all_recipes_have_the_same_networks_and_images(space):
+    member, rows, stored = space["member"], space["rows"], space["stored"]
+    assert member.shape == (16, 600) and space["EACH"] == 7 and (member.sum(axis=0) == 8).all()
+    for recipe, file in (("half width", "half"), ("Adam", "adam"), ("smoothed labels", "smoothed")):
+        expected = stored[file].phi[:, -1, rows].astype(float)
+        np.testing.assert_array_equal(space["phi"](recipe), expected)
+        np.testing.assert_array_equal(stored[file].member[:, rows], member)
+    early = space["phi"]("3 epochs")[0]
+    np.testing.assert_array_equal(early, stored["base"].phi[0, 0, rows].astype(float))
 
 
 def test_references_are_of_the_guess_without_the_target_s_number(space):
     """By hand for one target: the guess's networks but its own and the first of the other side,
-    six a side, and the target's own signal.
+    seven a side, and the target's own signal.
     """
-    most, s = space["most"], 4
+    member, s = space["member"], 4
     found = space["guessed"]("stored recipe", "half width")[s]
-    target, shadow = most.phi("stored recipe")[s], most.phi("half width")
+    target, shadow = space["phi"]("stored recipe")[s], space["phi"]("half width")
     own = {True: [], False: []}
     for i in range(len(target)):
         for side in own:
-            rows = np.flatnonzero(most.member[:, i] == side).tolist()
-            rows.remove(s) if most.member[s, i] == side else rows.pop(0)
-            own[side].append(rows[:6])
+            rows = np.flatnonzero(member[:, i] == side).tolist()
+            rows.remove(s) if member[s, i] == side else rows.pop(0)
+            own[side].append(rows[:7])
     rows = np.concatenate([np.array(own[side]).T for side in (True, False)])
     kept = np.take_along_axis(shadow, rows, axis=0)
-    inside = np.repeat([True, False], 6)[:, None] & np.ones(len(target), bool)
+    inside = np.repeat([True, False], 7)[:, None] & np.ones(len(target), bool)
     expected = lira.online(target, kept, inside, variance="global")
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_the_right_guess_finds_more_than_chance_and_the_number_of_references_nothing(space):
-    most = space["most"]
+    member = space["member"]
     found = space["guessed"]("no augmentation", "no augmentation")
-    assert metrics.roc(found, most.member).auc > 0.75
-    order = np.random.default_rng(0).permutation(len(most.rows))
-    inside = most.member[:, order]
-    nobody = space["guessed"]("no augmentation", "no augmentation", most, inside)
+    assert metrics.roc(found, member).auc > 0.75
+    order = np.random.default_rng(0).permutation(len(space["rows"]))
+    inside = member[:, order]
+    nobody = space["guessed"]("no augmentation", "no augmentation", inside)
     assert abs(metrics.roc(nobody, inside).auc - 0.5) < 0.05
+
+
+POOLS = 20  # code cells until the scores by pools
+
+
+@pytest.mark.slow
+def test_references_of_pools_have_never_seen_the_image():
+    space = begin("lira_variants", POOLS, n_examples=500)
+    there, pools = space["there"], space["pools"]
+    for kind in space["KINDS"]:
+        mine = pools[kind].member[:, there]
+        for i in (0, 77, 499):
+            first = np.flatnonzero(~mine[:, i])[:8]
+            expected = pools[kind].phi[first, 0, there[i]].astype(float)
+            np.testing.assert_array_equal(space["references"](kind)[:, i], expected)
+    mean = space["references"]("disjoint").mean(axis=0)
+    spread = (space["references"]("disjoint") - mean).std()
+    found = space["by_pool"]("disjoint")[2]
+    above = (space["targets"][2] - mean) / spread
+    assert np.corrcoef(found.argsort().argsort(), above.argsort().argsort())[0, 1] > 1 - 1e-9
 
 
 def test_the_record_has_the_paper_s_numbers_and_what_the_claims_ask():
@@ -76,7 +91,7 @@ def test_the_record_has_the_paper_s_numbers_and_what_the_claims_ask():
     name = "TPR at FPR 0.1 %, queries {}, online, per-example variance"
     assert said == {name.format(q): p for q, p in ((1, 0.056), (2, 0.075), (18, 0.084))}
     asked = [claim for claim in claims.load() if claim.get("notebook") == "lira_variants"]
-    assert len(asked) == 21
+    assert len(asked) == 28
     assert all(rows[claim["what"]]["low"] is not None for claim in asked)
 
 
