@@ -34,7 +34,7 @@ ASKED_THERE = {
 OF_ONE_SET = {
     f"sm-location-{metric}"
     for metric in ("correctness", "confidence", "entropy", "modified-entropy")
-}
+} | {"mace2-cifar-grows"}
 
 
 def test_there_are_enough_claims_of_every_paper():
