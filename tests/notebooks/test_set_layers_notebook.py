@@ -11,7 +11,7 @@ from notebook_runs import begin, cases, missing_rows, values
 from mia_lib import data, lira, results, signals
 
 # code cells until the checks, the records, the representations, the sets
-CHECKED, DRAWN, SEEN, TESTED = 3, 5, 8, 12
+CHECKED, DRAWN, SEEN, TESTED = 3, 5, 8, 13
 
 SMALL = {"n_shadow": 6, "n_targets": 2, "n_learned": 2, "epochs": 1, "hidden": [4]}
 SMALL |= {"draws": 1, "level_draws": 1, "n_steps": 1, "n_permutations": 19}
