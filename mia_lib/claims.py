@@ -40,6 +40,7 @@ LATER = {  # papers that came after the five and print no number that is used he
     "tail": "Dodd et al. 2025",
     "traces": "Pollock et al. 2024",
     "power-law": "Tobaben et al. 2024",
+    "domias": "van Breugel et al. 2023",
 }
 UNRESOLVED = ("not resolved", "not resolvable", "too few to be sure", "< floor")  # in a row's note
 _NEEDED = {

@@ -16,6 +16,7 @@ from mia_lib.data.foreign import foreign
 from mia_lib.data.originals import ORIGINALS, arrays
 from mia_lib.data.stored_generators import StoredGan, generator_names, generators
 from mia_lib.data.stored_signals import Signals, signals
+from mia_lib.data.stored_tables import SyntheticTables, synthetic_tables
 from mia_lib.data.stored_toy import ToyClassifiers, toy_classifiers
 from mia_lib.data.stored_variants import Variant, variants
 from mia_lib.data.synthetic import BernoulliMixture, purchase_mixture
@@ -26,6 +27,7 @@ __all__ = [
     "Dataset",
     "Signals",
     "StoredGan",
+    "SyntheticTables",
     "ToyClassifiers",
     "Variant",
     "folder",
@@ -39,6 +41,7 @@ __all__ = [
     "splits",
     "status",
     "synthetic_purchase",
+    "synthetic_tables",
     "toy_classifiers",
     "variants",
 ]

@@ -54,10 +54,14 @@ def convolutions(recipe, x):
     """Seconds that the convolutions of a step would take at the rate of the fastest of them."""
     net, shapes = recipe.network(x.shape[1:], 10, np.random.default_rng(0)), []
     found = [m for m in net.modules() if isinstance(m, torch.nn.Conv2d)]
-    for module in found:
+    hooks = [
         module.register_forward_hook(lambda m, given, out: shapes.append((m, given[0], out)))
+        for module in found
+    ]
     with torch.no_grad():
         net(recipe.as_read(torch.from_numpy(x[: recipe.batch_size])))
+    for hook in hooks:  # or every timed call would add another one
+        hook.remove()
     work, rates = 0, []
     for module, given, out in shapes:
         operations = 6 * out.numel() * module.weight[0].numel()  # forward and two gradients

@@ -49,6 +49,17 @@ def test_another_network_in_its_place_is_noticed(there):
         there.store.manifest[part] = kept
 
 
+def test_one_that_was_trained_again_on_another_device_stands_for_it(there):
+    """The manifest of the signals names the GPU that they come from, the store a processor."""
+    fit = there.store.manifest["fit"]
+    there.store.manifest["fit"] = fit | {"device": "cuda"}
+    recipe, _ = stored_network("cifar10", 18)
+    assert recipe.device == "auto"
+    there.store.manifest["fit"] = fit | {"device": "cuda", "epochs": 3}
+    with pytest.raises(ValueError, match="with another network"):
+        stored_network("cifar10", 18)
+
+
 @pytest.mark.parametrize(
     "file", ["manifest.json", "masks.npy", "models/0000.npz", "done/0000.json"]
 )

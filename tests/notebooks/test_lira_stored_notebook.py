@@ -59,6 +59,8 @@ def test_numbers_of_the_paper_by_literals(space):
         ("Long et al.", "TPR at 0.1 %"): (0.022, "Table I"),
         ("LiRA online", "TPR at 0.1 %"): (0.056, "Table III, one query"),
         ("LiRA online", "balanced accuracy"): (0.638, "Table I, 18 queries"),
+        ("LiRA online", "TPR at 0.001 %"): (0.01, "Table III, one query"),
+        ("Watson et al.", "TPR at 0.001 %"): (0.001, "Table I"),
     }
     for (name, column), (value, where) in said.items():
         assert space["in_paper"](name, column) == {"paper": pytest.approx(value), "where": where}
