@@ -221,6 +221,7 @@ def small(monkeypatch, tmp_path):
 def test_the_script_writes_what_the_library_reads_and_goes_on_after_a_stop(small):
     script, home = small
     (home / "worker.py").write_text(WORKER.format(stop=True))
+    (home / "worker.txt").write_text("nothing")
     with pytest.raises(script.subprocess.CalledProcessError):
         script.main(["synthetic-purchase", "arf"])
     (home / "worker.py").write_text(WORKER.format(stop=False))
@@ -234,3 +235,18 @@ def test_the_script_writes_what_the_library_reads_and_goes_on_after_a_stop(small
         assert (table[:, None] == members).all(-1).any(1).all()
     (home / "worker.py").unlink()  # a file that is there is not made again
     script.main(["synthetic-purchase", "arf"])
+
+
+def test_other_settings_are_other_tables(small, monkeypatch):
+    """What is kept of one run is never taken for another one."""
+    script, home = small
+    (home / "worker.py").write_text(WORKER.format(stop=False))
+    (home / "worker.txt").write_text("nothing")
+    script.main(["synthetic-purchase", "arf"])
+    file = home / "notebooks" / "tables" / "synthetic-purchase--arf.npz"
+    file.unlink()
+    monkeypatch.setattr(script, "SEED", 3)
+    script.main(["synthetic-purchase", "arf"])
+    found = data.synthetic_tables("synthetic-purchase", folder=file.parent)
+    for s, release in enumerate(found.releases):
+        assert (release[:, None] == found.x[found.member[s]]).all(-1).any(1).all()

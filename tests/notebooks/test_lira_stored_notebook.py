@@ -90,6 +90,8 @@ def test_every_choice_of_parameters_passes_the_checks(dataset, scale):
         ("n_shadow", 7),
         ("n_shadow", 4),
         ("n_examples", 199),
+        ("compared_at", [0.01, 0.001]),
+        ("compared_at", [0.0]),
         ("sizes", [18]),
         ("sizes", [7]),
         ("sizes", [16, 8]),
