@@ -82,8 +82,8 @@ data: setup  ## fetch and verify a data set: make data NAME=mnist; without NAME 
 
 # Freed memory is kept: else the system hands torch's large arrays out anew, page by page, at every
 # step, which takes an eighth of the time of image networks.
-run: export MALLOC_MMAP_THRESHOLD_ = 4294967296
-run: export MALLOC_TRIM_THRESHOLD_ = 4294967296
+run bench: export MALLOC_MMAP_THRESHOLD_ = 4294967296
+run bench: export MALLOC_TRIM_THRESHOLD_ = 4294967296
 run: setup  ## run an experiment: make run NOTEBOOK=lira DATA=location30 SCALE=paper [RECORD=1]
 	@$(PYTHON) scripts/run.py "$(NOTEBOOK)" --data "$(DATA)" --scale "$(SCALE)" $(if $(RECORD),--record)
 

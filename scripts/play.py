@@ -319,8 +319,13 @@ def shadow_ladders():
 
 def release_ladders():
     """{"data, generator": rows of (records, value, low, high)} of the advantage."""
-    form = r"advantage of (?P<n>\d+) records, (?P<of>WGAN-GP|JS-GAN)(?P<unseen>, never seen)?"
-    records = results.find(folder=RECORDS, notebook="gan_one_record", scale="paper")
+    kinds = "WGAN-GP|JS-GAN|ARF|ARF of large leaves"
+    form = rf"advantage of (?P<n>\d+) records, (?P<of>{kinds})(?P<unseen>, never seen)?"
+    records = [
+        record
+        for notebook in ("gan_one_record", "synthesiser")
+        for record in results.find(folder=RECORDS, notebook=notebook, scale="paper")
+    ]
     found = results.matching(records, form).fillna({"unseen": ""})
     return {
         f"{of} of {name}{unseen}": plain(rows, "n", "value", "low", "high")

@@ -153,6 +153,26 @@ def test_what_the_pages_say_of_the_record():
     assert rows["AUC, density, ARF"]["value"] == pytest.approx(area, abs=1e-6)
 
 
+def test_what_the_page_says_of_location30():
+    (record,) = results.find(notebook="synthesiser", data="location30", scale="paper")
+    rows = {row["what"]: row for row in record["rows"]}
+    released = ["nearest", "average of 3", "ball score", *HARDLY, *WHOLE]
+    most = max(rows[f"AUC, {name}, ARF"]["high"] for name in released)
+    assert most < rows["AUC, density, ARF"]["low"]
+    assert rows["AUC, DOMIAS of 10 components, ARF"]["high"] < 0.5
+    (other,) = results.find(notebook="synthesiser", data="synthetic-purchase", scale="paper")
+    beside = {row["what"]: row for row in other["rows"]}
+    what = "AUC of DOMIAS of 100 components minus nearest, ARF"
+    assert rows[what]["low"] > beside[what]["high"] > 0
+    assert rows["AUC, nearest, ARF"]["high"] < beside["AUC, nearest, ARF"]["low"] < 0.63
+    assert 0.88 < rows["share of records called exposed, nearest, ARF"]["value"] < 0.95
+    control = "share of records called exposed, nearest, ARF, membership of another record"
+    assert rows[control]["value"] < 0.005
+    tenth = rows["records until advantage 0.1, ARF"]  # of a thousand members
+    assert 200 < tenth["low"] and tenth["high"] < 350
+    assert rows["ceiling of the law, ARF"]["high"] < rows["advantage of 10000 records, ARF"]["low"]
+
+
 def test_tables_that_are_not_there_are_named(monkeypatch, tmp_path):
     monkeypatch.setenv("MIA_RUNS", str(tmp_path))
     with pytest.raises(data.DataError, match=r"no location30--arf.npz: .*scripts/synthesiser.py"):
