@@ -44,8 +44,8 @@ class SyntheticTables:
     member : (S, n) bool array
         True where record i trained synthesiser s; each record trained half of them.
     provenance : dict
-        ``synthesiser``, ``settings``, ``versions``, ``accuracy`` of the forests after each round of
-        training, ``leaves``, seed and date.
+        ``synthesiser``, ``settings``, ``versions``, ``accuracy`` of every forest that was grown
+        (where there are two or more the last but one releases), ``leaves``, seed and date.
 
     Notes
     -----
@@ -79,7 +79,7 @@ def synthetic_tables(name, kind="arf", folder=None):
         ``location30`` hold near copies of people's records.
     kind : {"arf", "arf-50"}
         An adversarial random forest with arfpy's default settings, whose leaves have at least 5
-        records, or with leaves of at least 50.
+        records, shuffled ones counted with the real ones, or with leaves of at least 50.
     folder : path-like, optional
         Where the file is. None: notebooks/tables of the clone that the library is installed from.
 

@@ -7,7 +7,7 @@ import pytest
 from notebook_runs import begin, cases, missing_rows, values
 from sklearn.metrics import roc_auc_score
 
-from mia_lib import data, results, shadow
+from mia_lib import data, lira, results, shadow
 
 CHECKED, SIZED = 3, 14  # code cells until the checks and until the sizes
 HARDLY, WHOLE = ["DOMIAS of 10 components"], ["DOMIAS of 100 components"]
@@ -111,6 +111,27 @@ def test_the_interval_of_a_lead_covers(space):
     assert np.mean([one.low <= 0 <= one.high for one in equal]) >= 0.94
 
 
+def test_the_size_of_the_release_decides_whether_records_are_called_exposed():
+    """Of the 200 records that the page asks about, by the distance."""
+    space = begin("synthesiser", SIZED, **SMALL | {"sizes": [1_000, 10_000]})
+    tables = space["stored"]["ARF"]
+    places, member = space["chosen"](tables, 0)
+    few, many = (
+        lira.exposed_records(signal, member, 0.1).exposed.mean()
+        for signal in space["by_size"](tables, places)
+    )
+    assert few == 0 and many > 0.2
+
+
+def beyond_the_law(rows, more, less):
+    """Whether what was measured is above the law at the first sizes and below it at others."""
+    rate, ceiling = (rows[f"{part} of the law, ARF"]["value"] for part in ("rate", "ceiling"))
+    law = {n: ceiling * (1 - (1 - rate) ** n) for n in (*more, *less)}
+    measured = {n: rows[f"advantage of {n} records, ARF"] for n in law}
+    above = all(measured[n]["low"] > law[n] for n in more)
+    return above and all(measured[n]["high"] < law[n] for n in less)
+
+
 def test_what_the_pages_say_of_the_record():
     (record,) = results.find(notebook="synthesiser", data="synthetic-purchase", scale="paper")
     rows = {row["what"]: row for row in record["rows"]}
@@ -125,14 +146,19 @@ def test_what_the_pages_say_of_the_record():
     assert rows[ahead.format(10, "ARF")]["high"] < 0 < rows[ahead.format(100, "ARF")]["low"]
     undecided = rows[ahead.format(100, "ARF of large leaves")]
     assert undecided["low"] < 0 < undecided["high"]
-    exposed = {
-        what.partition("exposed, ")[2]: row["value"]
-        for what, row in rows.items()
-        if what.startswith("share of records called exposed")
-    }
+    exposed, control = (
+        {
+            what.removeprefix(start): row["value"]
+            for what, row in rows.items()
+            if what.startswith(start)
+        }
+        for start in ("share called exposed, ", "control share called exposed, ")
+    )
     assert 0.2 < exposed["nearest, ARF"] < 0.3 and exposed["nearest, ARF of large leaves"] == 0
+    assert 0.3 < exposed["DOMIAS of 100 components, ARF"] < 0.4
     assert min(value for name, value in exposed.items() if name in INSIDE) > 0.95
-    assert max(value for name, value in exposed.items() if "another" in name) < 0.005
+    assert len(control) == 6 and max(control.values()) < 0.005
+    assert beyond_the_law(rows, (100, 300), (3_000,))
     assert rows["AUC of LiRA, density, ARF of large leaves"]["low"] > 0.9
     half = rows["records until advantage 0.1, ARF"]  # of 2,000 members
     assert half["low"] > 700 and half["high"] < 1_050
@@ -165,9 +191,12 @@ def test_what_the_page_says_of_location30():
     what = "AUC of DOMIAS of 100 components minus nearest, ARF"
     assert rows[what]["low"] > beside[what]["high"] > 0
     assert rows["AUC, nearest, ARF"]["high"] < beside["AUC, nearest, ARF"]["low"] < 0.63
-    assert 0.88 < rows["share of records called exposed, nearest, ARF"]["value"] < 0.95
-    control = "share of records called exposed, nearest, ARF, membership of another record"
-    assert rows[control]["value"] < 0.005
+    assert 0.88 < rows["share called exposed, nearest, ARF"]["value"] < 0.95
+    assert rows["control share called exposed, nearest, ARF"]["value"] < 0.005
+    assert 0.55 < rows["share called exposed, DOMIAS of 100 components, ARF"]["value"] < 0.65
+    assert beyond_the_law(rows, (30, 100, 300), (3_000,))
+    assert rows["advantage of 100 records, ARF"]["low"] < 0.1
+    assert rows["advantage of 100 records, ARF"]["high"] > 0.1
     tenth = rows["records until advantage 0.1, ARF"]  # of a thousand members
     assert 200 < tenth["low"] and tenth["high"] < 350
     assert rows["ceiling of the law, ARF"]["high"] < rows["advantage of 10000 records, ARF"]["low"]
