@@ -97,7 +97,7 @@ def synthetic_tables(name, kind="arf", folder=None):
 
     Notes
     -----
-    Watson et al. 2023 {cite}`watson2023arf`. Used in notebooks/synthesiser.ipynb.
+    Watson et al. 2023, arXiv:2205.09435. Used in notebooks/synthesiser.ipynb.
 
     Examples
     --------
