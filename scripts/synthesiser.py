@@ -5,7 +5,7 @@
 arfpy fits an adversarial random forest (MIT licence) in an environment of its own, because it needs
 an older numpy than the book; the first run makes that environment in MIA_RUNS (a minute). Releases
 of `synthetic-purchase` are written to notebooks/tables. Those of `location30` stay in MIA_RUNS:
-they hold near copies of real people's records. Every table is kept there as soon as it is made,
+they may hold near copies of real people's records. Every table is kept there as soon as it is made,
 so a stop costs at most one; other members, settings or another worker are other tables.
 """
 

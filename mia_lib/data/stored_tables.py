@@ -76,7 +76,7 @@ def synthetic_tables(name, kind="arf", folder=None):
     ----------
     name : {"synthetic-purchase", "location30"}
         The population. Only the releases of ``synthetic-purchase`` come with a clone: those of
-        ``location30`` hold near copies of people's records.
+        ``location30`` may hold near copies of people's records.
     kind : {"arf", "arf-50"}
         An adversarial random forest with arfpy's default settings, whose leaves have at least 5
         records, shuffled ones counted with the real ones, or with leaves of at least 50.

@@ -212,7 +212,7 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr(script, "ROOT", tmp_path)
     monkeypatch.setattr(script, "WORKER", tmp_path / "worker.py")
     monkeypatch.setattr(script, "N_RELEASE", 20)
-    sizes = {"n": 8, "n_reference": 5, "tables": 4, "max_iters": 1}
+    sizes = {"n": 8, "n_reference": 5, "tables": 4}
     monkeypatch.setitem(script.SIZES, "synthetic-purchase", sizes)
     monkeypatch.setattr(script, "interpreter", lambda runs: sys.executable)
     return script, tmp_path

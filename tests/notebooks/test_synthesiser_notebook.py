@@ -160,6 +160,7 @@ def test_what_the_pages_say_of_the_record():
     assert len(control) == 6 and max(control.values()) < 0.005
     assert beyond_the_law(rows, (100, 300), (3_000,))
     assert rows["AUC of LiRA, density, ARF of large leaves"]["low"] > 0.9
+    assert rows["AUC, density, ARF of large leaves"]["value"] == pytest.approx(0.57, abs=0.005)
     half = rows["records until advantage 0.1, ARF"]  # of 2,000 members
     assert half["low"] > 700 and half["high"] < 1_050
     for advantage in (0.05, 0.1, 0.2):
