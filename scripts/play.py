@@ -319,11 +319,12 @@ def shadow_ladders():
 
 def release_ladders():
     """{"data, generator": rows of (records, value, low, high)} of the advantage."""
-    kinds = "WGAN-GP|JS-GAN|ARF|ARF of large leaves"
+    large = r"[\w-]+(?: without penalty| with a rare class)? of \d+ members"  # one or three networks
+    kinds = rf"WGAN-GP|JS-GAN|ARF|ARF of large leaves|{large}"
     form = rf"advantage of (?P<n>\d+) records, (?P<of>{kinds})(?P<unseen>, never seen)?"
     records = [
         record
-        for notebook in ("gan_one_record", "synthesiser")
+        for notebook in ("gan_one_record", "synthesiser", "gan_stored")
         for record in results.find(folder=RECORDS, notebook=notebook, scale="paper")
     ]
     found = results.matching(records, form).fillna({"unseen": ""})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy import special
 
 from mia_lib import checks
 from mia_lib.data import stored_signals
@@ -86,6 +87,35 @@ class StoredGan:
     real_shares: np.ndarray
     samples: np.ndarray
     provenance: dict
+
+    def output(self, t):
+        """What the discriminators put out at one checkpoint, in the papers' units.
+
+        Parameters
+        ----------
+        t : int
+            The place of the checkpoint.
+
+        Returns
+        -------
+        (pairs, n) float64 array
+            D(z) after the sigmoid, in [0, 1]; of a WGAN-GP, which has none, the critic's value.
+        """
+        score = self.score[t].astype(float)
+        return score if self.provenance["kind"] == "WGAN-GP" else special.expit(score)
+
+    def sides(self, signal):
+        """A signal of members and of others.
+
+        Parameters
+        ----------
+        signal : (n, ...) array
+
+        Returns
+        -------
+        tuple of two arrays
+        """
+        return signal[self.member], signal[~self.member]
 
 
 def generators(dataset, network, folder=None):

@@ -27,6 +27,7 @@ from mia_lib.generative.recipe import GanRecipe
 from mia_lib.generative.reconstruction import reconstruction
 from mia_lib.generative.release_size import (
     ReleaseLaw,
+    blocked_advantages,
     release_advantages,
     release_law,
     release_size,
@@ -53,6 +54,7 @@ __all__ = [
     "WganGpRecipe",
     "all_scores",
     "ball_radius",
+    "blocked_advantages",
     "classifier_embedding",
     "dense",
     "discriminator_score",

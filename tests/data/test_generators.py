@@ -116,3 +116,16 @@ def test_every_stored_generator_is_whole():
                 assert (np.diff(gan.by_size.astype(float), axis=0) >= 0).all()
                 np.testing.assert_array_equal(gan.by_size[-1], gan.nearest[-1][0])
                 assert gan.shares.sum(1) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("network", ["js_gan", "wgan_gp"])
+def test_outputs_are_those_of_the_papers(folder, network):
+    """A sigmoid where the network has one; members and others apart."""
+    written = write(folder, network)["score"].astype(float)
+    (gan,) = data.generators("mnist", network, folder)
+    for t in range(3):
+        expected = 1 / (1 + np.exp(-written[t])) if network == "js_gan" else written[t]
+        np.testing.assert_allclose(gan.output(t), expected, rtol=1e-12)
+    inside, outside = gan.sides(gan.output(2)[0])
+    np.testing.assert_array_equal(inside, gan.output(2)[0][:30])
+    np.testing.assert_array_equal(outside, gan.output(2)[0][30:])

@@ -90,8 +90,9 @@ play.ui.begin("how_many", data => {
       const rows = data.release[release.node.value], limit = wanted.value();
       const over = rows.findIndex(row => row[3] > limit);
       const last = over < 0 ? rows[rows.length - 1] : rows[over - 1];
-      const words = last ? `${release.node.value}: with up to ${last[0] === 1 ? "one published record" : `${whole(last[0])} published records`} the upper limit of the mean advantage, ${last[3].toFixed(3)}, stays at or below ${limit.toFixed(2)}.`
-        : `${release.node.value}: already one published record may give an advantage above ${limit.toFixed(2)}, the upper limit being ${rows[0][3].toFixed(3)}.`;
+      const counted = row => row[0] === 1 ? "one published record" : `${whole(row[0])} published records`;
+      const words = last ? `${release.node.value}: with up to ${counted(last)} the upper limit of the mean advantage, ${last[3].toFixed(3)}, stays at or below ${limit.toFixed(2)}.`
+        : `${release.node.value}: already ${counted(rows[0])} may give an advantage above ${limit.toFixed(2)}, the upper limit being ${rows[0][3].toFixed(3)}.`;
       say(words, chart({
         x: { log: true, low: 1, high: 10000, ticks: powers(1, 10000), label: "published records", format: whole },
         y: { low: -0.05, high: 0.4, ticks: [0, 0.1, 0.2, 0.3, 0.4], label: "advantage", format: t => t.toFixed(1) },
