@@ -319,7 +319,7 @@ def shadow_ladders():
 
 def release_ladders():
     """{"data, generator": rows of (records, value, low, high)} of the advantage."""
-    large = r"[\w-]+(?: without penalty| with a rare class)? of \d+ members"  # one or three networks
+    large = r"[\w-]+(?: without penalty| with a rare class)? of \d+ members"
     kinds = rf"WGAN-GP|JS-GAN|ARF|ARF of large leaves|{large}"
     form = rf"advantage of (?P<n>\d+) records, (?P<of>{kinds})(?P<unseen>, never seen)?"
     records = [
@@ -329,7 +329,7 @@ def release_ladders():
     ]
     found = results.matching(records, form).fillna({"unseen": ""})
     return {
-        f"{of} of {name}{unseen}": plain(rows, "n", "value", "low", "high")
+        f"{of} of {name.removesuffix('-50000')}{unseen}": plain(rows, "n", "value", "low", "high")
         for (of, name, unseen), rows in found.groupby(["of", "data", "unseen"], sort=False)
     }
 

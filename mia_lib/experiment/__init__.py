@@ -2,14 +2,15 @@
 
 `files` reads what a user brings; `ranges` says what each parameter may be, as data; `run` is one
 run of a notebook from its checked parameters to its record; `records` draws the records, their
-roles and labels; `rates` reads figures off models and curves; `seeds` puts the figures of several
-seeds together; `recipes` changes networks; `stored` opens those of the stored signals; `work` keeps
-what is done, so that a run that was broken off goes on.
+roles and labels; `rates` reads figures off models and curves; `laws` keeps the law of a release;
+`seeds` puts the figures of several seeds together; `recipes` changes networks; `stored` opens those
+of the stored signals; `work` keeps what is done, so that a run that was broken off goes on.
 
 Used in notebooks/lira_dp.ipynb, the model for the others.
 """
 
 from mia_lib.experiment.files import read_features
+from mia_lib.experiment.laws import keep_law
 from mia_lib.experiment.ranges import (
     anything,
     flag,
@@ -52,6 +53,7 @@ __all__ = [
     "kept_array",
     "kept_arrays",
     "kept_fit",
+    "keep_law",
     "loss_gap",
     "noisy_labels",
     "number",

@@ -3,7 +3,6 @@
 import dataclasses
 import time
 
-import numpy as np
 import pandas as pd
 import torch
 
@@ -171,34 +170,6 @@ class Run:
         kept = self._kept.setdefault((id, what), _Kept([], note, n, paper, where))
         kept.found.append(found)
         return found
-
-    def keep_law(self, id, law, wanted, of, **about):
-        """Keep the law of a release's size, and how many records it allows until an advantage.
-
-        Parameters
-        ----------
-        id : str
-            As for `keep`.
-        law : generative.ReleaseLaw or None
-            None: there is no advantage to fit one to.
-        wanted : sequence of float
-            Advantages in (0, 1). What the law, or too many of its resamples, never reach is kept
-            as not measured.
-        of : str
-            Whose release it is, with which the names of the rows end.
-        **about
-            ``note`` and ``n`` of `keep`.
-        """
-        from mia_lib import generative  # takes half a second, and few notebooks need it
-
-        for part in ("rate", "ceiling"):
-            self.keep(id, f"{part} of the law, {of}", getattr(law, part, None), **about)
-        for one in wanted:
-            size = None
-            if law is not None and one < law.ceiling.value:
-                size = generative.release_size(law, one)
-                size = size if np.isfinite(size).all() else None
-            self.keep(id, f"records until advantage {one}, {of}", size, **about)
 
     def figure(self, what):
         """A kept figure over all seeds so far.

@@ -232,7 +232,7 @@ def find(notebook=None, data=None, scale=None, *, folder=None):
     Raises
     ------
     ValueError
-        A file that is no record.
+        A file that is no record, where it names what is asked for.
 
     Examples
     --------
@@ -246,8 +246,14 @@ def find(notebook=None, data=None, scale=None, *, folder=None):
         if v is not None
     }
     paths = [path for path in folder.glob("*--*.json") if not path.stem.endswith("--simulation")]
-    records = [read(path) for path in sorted(paths)]
+    records = [read(path) for path in sorted(paths) if _names(path, wanted.values())]
     return [record for record in records if all(record[key] == v for key, v in wanted.items())]
+
+
+def _names(path, values):
+    """Whether a file has these texts anywhere: one that lacks them need not be read and checked."""
+    text = path.read_text(encoding="utf-8", errors="replace") if values else ""
+    return all(json.dumps(value) in text for value in values)
 
 
 def largest(notebook, folder=None):

@@ -63,7 +63,7 @@ def test_what_all_pages_cost(capsys):
     with capsys.disabled():
         for part, each in seconds.items():
             print(f"\n{part}: {len(each)} pages, {sum(each):.0f} s of processor time together")
-    assert sum(map(sum, seconds.values())) <= 910 and max(seconds["book"]) <= 45
+    assert sum(map(sum, seconds.values())) <= 900 and max(seconds["book"]) <= 45
     assert max(seconds["notebooks"]) <= 60
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from mia_lib import experiment, generative, results
+from mia_lib import experiment, results
 from mia_lib.intervals import Estimate
 
 USUAL = {"dataset": "digits", "delta": 0.1, "seed": 3, "n_seeds": 1, "scale": "smoke"}
@@ -110,27 +110,6 @@ def test_a_figure_that_one_seed_lacks_is_not_measured():
     assert run.shown().loc["AUC, game a", "ours"] == "not measured"
     assert run.grid("game ", "AUC").loc["a", "AUC"] == "not measured"
     assert run.rows(10)[0]["value"] is None
-
-
-def test_a_law_is_kept_with_what_it_allows():
-    sizes, ceilings = np.array([10, 100, 1_000]), np.repeat([0.3, 0.5], 4)[:, None]
-    given = sizes, ceilings * (1 - 0.99**sizes)
-    law, run = generative.release_law(*given, rng=np.random.default_rng(0)), checked()
-    run.keep_law("X14", law, (0.1, 0.39, 0.6), "toy", note="of networks", n=8)
-    run.keep_law("X14", None, (0.1,), "nothing")
-    rows = {row["what"]: row for row in run.rows(n=1)}
-    assert rows["rate of the law, toy"]["value"] == pytest.approx(0.01, rel=1e-4)
-    assert rows["ceiling of the law, toy"]["value"] == pytest.approx(0.4, rel=1e-4)
-    truth = np.log(1 - 0.1 / 0.4) / np.log(0.99)
-    assert rows["records until advantage 0.1, toy"]["value"] == pytest.approx(truth, rel=1e-3)
-    assert rows["records until advantage 0.1, toy"]["n"] == 8
-    absent = [what for what, row in rows.items() if row["value"] is None]
-    assert absent == [
-        "records until advantage 0.39, toy",  # too many resamples never get there
-        "records until advantage 0.6, toy",
-        *(f"{what}, nothing" for what in ("rate of the law", "ceiling of the law")),
-        "records until advantage 0.1, nothing",
-    ]
 
 
 def test_the_papers_numbers_may_come_with_the_rows():

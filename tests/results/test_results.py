@@ -163,6 +163,20 @@ def test_read_by_name_and_find(project):
         results.read("lira--mnist--seeds")
 
 
+def test_a_record_is_found_by_what_it_holds_and_not_by_its_file(project):
+    folder = project / "notebooks" / "results"
+    for name, data in (("some--name", "digits"), ("lira--digits--seeds", "mnist")):
+        write(name=name, data=data, scale="paper", folder=folder)
+    for data in ("digits", "mnist"):
+        assert [r["data"] for r in results.find(data=data)] == [data]
+    assert results.find(scale="seeds") == []
+    (folder / "cut--short.json").write_text('{"notebook": "lira", "da')
+    assert len(results.find(data="digits")) == 1  # nothing of it is in the damaged file
+    for asked in ({"notebook": "lira"}, {}):
+        with pytest.raises(ValueError, match="cut--short.json"):
+            results.find(**asked)
+
+
 def test_the_largest_of_every_data_set(project):
     folder = project / "notebooks" / "results"
     assert results.largest("lira") == {}
