@@ -23,7 +23,7 @@ def keep_law(run, id, law, wanted, of, **about):
 
     Notes
     -----
-    Used in notebooks/gan_stored.ipynb.
+    Used in notebooks/gan_stored.ipynb and wherever releases are asked.
 
     Examples
     --------

@@ -251,9 +251,14 @@ def find(notebook=None, data=None, scale=None, *, folder=None):
 
 
 def _names(path, values):
-    """Whether a file has these texts anywhere: one that lacks them need not be read and checked."""
-    text = path.read_text(encoding="utf-8", errors="replace") if values else ""
-    return all(json.dumps(value) in text for value in values)
+    """Whether a file has these texts in its name or anywhere in it: one that lacks them need not be
+    read and checked. Texts that JSON may write in two ways are looked for in every file.
+    """
+    if not values:
+        return True
+    named = [f'"{part}"' for part in path.stem.split("--")]
+    text = path.read_text(encoding="utf-8", errors="replace") + " ".join(named)
+    return all(f'"{v}"' in text or json.dumps(v) != f'"{v}"' for v in values)
 
 
 def largest(notebook, folder=None):

@@ -140,7 +140,7 @@ class TestBlocks:
             for b in range(6):
                 others = [i for i in block if block[i] % 2 != b % 2]
                 best = max(
-                    sorted(signals[j, others]),
+                    [np.inf, *sorted(signals[j, others], reverse=True)],
                     key=lambda at: self.gain(signals[j], member, others, at),
                 )
                 mine = [i for i in block if block[i] == b]
@@ -152,21 +152,27 @@ class TestBlocks:
 
     @pytest.mark.simulation
     def test_nothing_is_found_where_nothing_leaks(self):
-        rng, member = seeded(9), np.arange(300) < 100
-        means = [
-            generative.blocked_advantages(rng.normal(size=(1, 300)), member, 10, rng=rng).mean()
-            for _ in range(400)
-        ]
-        assert abs(np.mean(means)) < 4 * np.std(means) / np.sqrt(len(means))
+        """Without bias; t intervals, nominally 95 %, are allowed 90 %."""
+        rng, member, found = seeded(9), np.arange(600) < 200, []
+        for _ in range(400):
+            blocks = generative.blocked_advantages(rng.normal(size=(1, 600)), member, rng=rng)
+            found.append(intervals.t_interval(blocks[:, 0]))
+        means, lows, highs = np.array(found).T
+        assert abs(means.mean()) < 4 * means.std() / np.sqrt(len(means))
+        assert ((lows <= 0) & (highs >= 0)).mean() > 0.9
 
     @pytest.mark.simulation
-    @pytest.mark.parametrize("known, least", [(True, (0.9, 0.9, 0.9)), (False, (0.7, 0.9, 0.9))])
-    def test_coverage_over_records(self, known, least):
+    @pytest.mark.parametrize(
+        "known, share, least",
+        [(True, 0.25, (0.9, 0.9, 0.9)), (False, 0.25, (0.75, 0.9, 0.9))]
+        + [(True, 0.05, (0.87, 0.9, 0.9)), (False, 0.05, (0.78, 0.87, 0.83))],
+    )
+    def test_coverage_over_records(self, known, share, least):
         """A generator that copies; releases are nested, as in scripts/gans.py. Nominally 95 %. A
         threshold that has to be found wins less than the copies allow, so the rate is missed more
         often than where it is known which records have a copy.
         """
-        rng, rho, share, n, n_repeats = seeded(10), 0.3, 0.25, 1_000, 100
+        rng, rho, n, n_repeats = seeded(10), 0.3, 1_000, 80
         rate, hits, sizes = rho / (share * n), np.zeros(3), [100, 300, 1_000, 3_000, 10_000]
         for _ in range(n_repeats):
             drawn = rng.integers(int(share * n), size=sizes[-1])
@@ -176,7 +182,7 @@ class TestBlocks:
                 signal[drawn[:m][copied[:m]]] = 10
             signals = 1.0 * (signals == 10) if known else signals
             blocks = generative.blocked_advantages(signals, member, rng=rng)
-            law = generative.release_law(sizes, blocks, n_resamples=150, rng=rng)
+            law = generative.release_law(sizes, blocks, n_resamples=100, rng=rng)
             last = intervals.t_interval(blocks[:, -1])
             truth = rate, share, share * (1 - (1 - rate) ** sizes[-1])
             for j, one in enumerate((law.rate, law.ceiling, last)):

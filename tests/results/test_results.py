@@ -172,9 +172,14 @@ def test_a_record_is_found_by_what_it_holds_and_not_by_its_file(project):
     assert results.find(scale="seeds") == []
     (folder / "cut--short.json").write_text('{"notebook": "lira", "da')
     assert len(results.find(data="digits")) == 1  # nothing of it is in the damaged file
-    for asked in ({"notebook": "lira"}, {}):
+    for asked in ({"notebook": "lira"}, {"data": "short"}, {"data": "größer"}, {}):
         with pytest.raises(ValueError, match="cut--short.json"):
             results.find(**asked)
+    (folder / "cut--short.json").unlink()
+    there = json.loads((folder / "some--name.json").read_text())
+    by_hand = json.dumps(there | {"data": "größer"}, ensure_ascii=False)
+    (folder / "by--hand.json").write_text(by_hand, encoding="utf-8")
+    assert len(results.find(data="größer")) == 1
 
 
 def test_the_largest_of_every_data_set(project):
