@@ -23,7 +23,8 @@ def keep_law(run, id, law, wanted, of, **about):
 
     Notes
     -----
-    Used in notebooks/gan_stored.ipynb and wherever releases are asked.
+    Used in notebooks/gan_stored.ipynb, notebooks/gan_one_record.ipynb and
+    notebooks/synthesiser.ipynb.
 
     Examples
     --------

@@ -141,8 +141,11 @@ def product_share(recipe, x, y, masks, loader, stacked):
         steps * (2 * sum(operations) + sum(operations[1:])) / speed
     )  # forwards, to the weights, to the inputs but the first
     share = f"{least:.2f} s, {least / stacked:.0%} of the stacked training"
-    print(f"  matrix products alone, at this core's {speed / 1e9:.0f} GFLOP/s: {share}; nothing")
-    print(f"  could be more than {loader / least:.1f} times faster than the loop\n", flush=True)
+    print(f"  matrix products alone, at this core's {speed / 1e9:.0f} GFLOP/s: {share};")
+    print(
+        f"  at that speed nothing is over {loader / least:.1f} times faster than the loop\n",
+        flush=True,
+    )
 
 
 def growth(recipe, x, y):

@@ -117,6 +117,30 @@ def test_advantages_of_releases_are_what_the_files_say(dataset):
         assert ceiling is None or row["value"] > ceiling, of  # as the page says
 
 
+def test_what_the_page_reads_off_the_sizes():
+    """The numbers of its text: what the largest release wins, and what the laws allow for 0.02."""
+    rows = {}
+    for dataset in ("mnist", "skin-lesions", "cifar10", "cifar10-50000"):
+        (record,) = results.find(notebook="gan_stored", data=dataset, scale="paper")
+        rows[dataset] = {row["what"]: row for row in record["rows"]}
+    mnist, last = rows["mnist"], "advantage of 10000 records, "
+    for kind in ("JS-GAN", "privGAN", "WGAN-GP"):
+        assert 0.02 < mnist[f"{last}{kind} of 7000 members"]["value"] < 0.07
+    rare = "WGAN-GP with a rare class of 760 members"
+    assert f"{mnist[last + rare]['value']:.2f}" == "0.18"
+    nobody = [mnist[f"{last}DP-cGAN of 7000 members"]]
+    for dataset in ("skin-lesions", "cifar10", "cifar10-50000"):
+        nobody += [row for what, row in rows[dataset].items() if what.startswith(last)]
+    assert len(nobody) == 7 and all(row["low"] < 0 < row["high"] for row in nobody)
+    lesions = [row["high"] for what, row in rows["skin-lesions"].items() if what.startswith(last)]
+    assert f"{max(lesions):.3f}" == "0.045"
+    for kind in ("JS-GAN", "WGAN-GP"):
+        assert mnist[f"advantage of 100 records, {kind} of 7000 members"]["high"] > 0.02
+        assert 350 < mnist[f"records until advantage 0.02, {kind} of 7000 members"]["value"] < 400
+    allowed = [mnist[f"records until advantage {a}, {rare}"]["value"] for a in (0.02, 0.05, 0.1)]
+    assert [size < 100 for size in allowed] == [True, True, False]
+
+
 def won_by_hand(gan, rng, n_blocks=40):
     """The mean over blocks of TPR - FPR, every half judged by the other's best threshold."""
     block = np.empty(len(gan.member), int)
