@@ -2,6 +2,7 @@
 
     python scripts/portable.py [NOTEBOOK ...]          with the instructions AVX2, then with SSE
     python scripts/portable.py --one [NOTEBOOK ...]    with one of them, by the commit's hash
+    python scripts/portable.py --one --share 3         a third of them, by the commit's hash too
     python scripts/portable.py --only sse [NOTEBOOK ...]
 
 Without names all chapters and notebooks are executed. Each run starts with an empty home: no cache,
@@ -83,6 +84,27 @@ def chosen(commit, names):
     return sorted(names)[int(commit, 16) % len(names)]
 
 
+def shared(commit, notebooks, parts, turns):
+    """One part of the notebooks: by the commit's hash, so that commits take turns.
+
+    Parameters
+    ----------
+    commit : str
+    notebooks : list of path
+    parts : int
+        At least 1; more than there are notebooks are as many as there are.
+    turns : int
+        How many values `chosen` has, so that every part meets each of them.
+
+    Returns
+    -------
+    list of path
+        In the order given.
+    """
+    parts = min(parts, len(notebooks))
+    return notebooks[int(commit, 16) // turns % parts :: parts]
+
+
 def run(name, notebooks, options, here):
     """One run over the notebooks; returns pytest's exit code."""
     variables = environment(name, here["numpy"].split())
@@ -126,7 +148,12 @@ def main(argv=None):
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--one", action="store_true", help="one, by the commit's hash")
     which.add_argument("--only", choices=sorted(ENVIRONMENTS), help="this one")
+    parser.add_argument(
+        "--share", type=int, default=1, metavar="N", help="with --one: one notebook of N"
+    )
     given = parser.parse_args(argv)
+    if given.share < 1 or (given.share > 1 and not given.one):
+        sys.exit(f"--share: given {given.share}, expected 1 or more, and with --one")
     if platform.machine().lower() not in ("x86_64", "amd64"):
         print(f"==> {platform.machine()}: the instruction sets are those of x86, nothing to run")
         return 0
@@ -137,18 +164,19 @@ def main(argv=None):
             print(f"==> {name}: {here['processor']} has no more by itself, see make test")
     if given.only not in (None, *names) or not names:
         return 0
-    if given.one:
-        commit = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True
-        ).stdout.strip()
-        names, why = [chosen(commit, names)], f", of commit {commit[:12]}"
-    elif given.only:
-        names = [given.only]
     everything = sorted([*ROOT.glob("book/*.ipynb"), *ROOT.glob("notebooks/*.ipynb")])
     notebooks = [Path(name).resolve() for name in given.notebooks] or everything
     missing = [str(path) for path in notebooks if not path.is_file()]
     if missing:
         sys.exit(f"NOTEBOOK: given {', '.join(missing)}, expected a notebook")
+    if given.one:
+        commit = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True
+        ).stdout.strip()
+        notebooks = shared(commit, notebooks, given.share, len(names))
+        names, why = [chosen(commit, names)], f", of commit {commit[:12]}"
+    elif given.only:
+        names = [given.only]
     print(f"==> {len(notebooks)} notebooks with {' and '.join(names)}{why}", flush=True)
     codes = {}
     for name in names:

@@ -86,6 +86,26 @@ def test_a_commit_has_one_of_them_and_both_have_commits():
     assert {portable.chosen(f"{n:040x}", ["sse"]) for n in range(10)} == {"sse"}
 
 
+def test_commits_take_turns_with_the_notebooks():
+    names, notebooks = list(portable.ENVIRONMENTS), list("abcdefgh")
+    met = {}
+    for n in range(40):
+        commit = f"{n:040x}"
+        part = portable.shared(commit, notebooks, 3, len(names))
+        assert part == sorted(part) and len(part) in (2, 3)
+        for one in part:
+            met.setdefault(portable.chosen(commit, names), set()).add(one)
+    assert met == {name: set(notebooks) for name in names}
+    assert portable.shared("7", notebooks, 1, 2) == notebooks
+    assert portable.shared("7", ["a"], 3, 2) == ["a"]
+
+
+@pytest.mark.parametrize("options", [["--share", "2"], ["--one", "--share", "0"]])
+def test_a_share_is_one_of_a_commit(options):
+    with pytest.raises(SystemExit, match="--share: given ., expected 1 or more, and with --one"):
+        portable.main(options)
+
+
 @pytest.mark.parametrize(
     "level, names",
     [("AVX512", ["avx2", "sse"]), ("AVX2", ["sse"]), ("DEFAULT", []), ("AVX10", ["avx2", "sse"])],
