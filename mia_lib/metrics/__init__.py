@@ -2,6 +2,7 @@
 
 from mia_lib.metrics.curve import Roc
 from mia_lib.metrics.family import Metric, accuracy, advantage, am, ppv, tnr, tpr, weighted_accuracy
+from mia_lib.metrics.paired import auc_change
 from mia_lib.metrics.records import record_calibrated, record_rates
 from mia_lib.metrics.resolution import n_members_needed, n_nonmembers_needed
 from mia_lib.metrics.roc import roc
@@ -13,6 +14,7 @@ __all__ = [
     "accuracy",
     "advantage",
     "am",
+    "auc_change",
     "n_members_needed",
     "n_nonmembers_needed",
     "ppv",

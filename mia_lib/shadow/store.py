@@ -155,14 +155,21 @@ def load(path, x=None, y=None):
     Raises
     ------
     ValueError
-        If the folder holds no store, the store is unfinished, or the data are others.
+        If the folder holds no store, the store is unfinished or damaged, or the data are others.
     """
     path = Path(path)
     if not (path / "manifest.json").exists():
         checks.fail("path", str(path), "a folder that shadow.train has written")
-    manifest = json.loads((path / "manifest.json").read_text())
-    masks = np.load(path / "masks.npy", allow_pickle=False)
-    all_chunks = chunks(len(masks), manifest["chunk"])
+    whole = "a whole store; shadow.train with the same arguments trains again what is damaged"
+    try:
+        manifest = json.loads((path / "manifest.json").read_text())
+        masks = np.load(path / "masks.npy", allow_pickle=False)
+        all_chunks = chunks(len(masks), manifest["chunk"])
+        same = disk.hash_array(masks) == manifest["masks"]
+    except (OSError, ValueError, EOFError, KeyError, TypeError):
+        same = False
+    if not same:
+        checks.fail("path", f"{path}, where manifest.json or masks.npy is damaged", whole)
     for chunk in all_chunks:
         if not done_file(path, chunk).exists():
             checks.fail(
@@ -177,6 +184,11 @@ def load(path, x=None, y=None):
         for name, array in (("x", x), ("y", y)):
             if disk.hash_array(array) != manifest[name]:
                 checks.fail(name, "other data", "the data that the models were trained on")
+    outputs = _outputs(path)
+    for chunk in all_chunks:
+        fault = _fault(path, chunk, outputs)
+        if fault:
+            checks.fail("path", f"{path}, where {fault}", whole)
     count_cost(path, all_chunks)
     return Store(path, manifest, masks, x=x, y=y)
 
@@ -313,6 +325,14 @@ def finished_elsewhere(path, finished):
         for what, some in found.items()
         if what
     )
+
+
+def _outputs(path):
+    """What the models said, a memory map; None where it cannot be read."""
+    try:
+        return np.load(path / "logits.npy", mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
 
 
 def _fault(path, chunk, outputs):

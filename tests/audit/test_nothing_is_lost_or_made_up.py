@@ -80,7 +80,7 @@ def test_a_precision_that_is_not_defined_is_not_a_number_in_the_report():
 
 @pytest.mark.simulation
 def test_how_often_the_paired_interval_misses_near_one():
-    """As the notes of `audit.compare` say: about a tenth where it promises a twentieth."""
+    """As the notes of `metrics.auc_change` say: about a tenth where it promises a twentieth."""
     rng, member, misses = np.random.default_rng(0), np.arange(200) < 100, 0
     gaps = np.sqrt(2) * stats.norm.ppf([0.998, 0.9998])
     for _ in range(400):

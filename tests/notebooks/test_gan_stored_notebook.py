@@ -5,6 +5,7 @@ the papers what the stored networks say, and refuses bad values.
 import numpy as np
 import pytest
 from notebook_runs import begin, cases, missing_rows, values
+from scipy import stats
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from mia_lib import bayes, data, generative, results
@@ -132,6 +133,24 @@ def test_what_the_page_reads_off_the_sizes():
     for dataset in ("skin-lesions", "cifar10", "cifar10-50000"):
         nobody += [row for what, row in rows[dataset].items() if what.startswith(last)]
     assert len(nobody) == 7 and all(row["low"] < 0 < row["high"] for row in nobody)
+    larger = "nearest AUC, release of 10000 minus 100, "
+    more = [mnist[larger + kind] for kind in ("privGAN", "WGAN-GP", "JS-GAN")]
+    more.append(mnist[f"{larger}WGAN-GP with a rare class"])
+    assert all(row["low"] > 0 for row in more)
+    assert [f"{row['value']:.3f}" for row in more] == ["0.008", "0.015", "0.029", "0.071"]
+    quiet = {f"mnist {larger}DP-cGAN": mnist[f"{larger}DP-cGAN"]}
+    for dataset in ("skin-lesions", "cifar10", "cifar10-50000"):
+        found = {f"{dataset} {what}": row for what, row in rows[dataset].items()}
+        quiet |= {what: row for what, row in found.items() if larger in what}
+    above = {what: row for what, row in quiet.items() if not row["low"] <= 0 <= row["high"]}
+    assert len(quiet) == 7 and {
+        what: [f"{row[part]:.3f}" for part in ("value", "low", "high")]
+        for what, row in above.items()
+    } == {
+        f"skin-lesions {larger}JS-GAN without penalty": ["0.011", "0.002", "0.021"],
+        f"cifar10-50000 {larger}JS-GAN": ["0.003", "0.000", "0.006"],
+    }
+    assert stats.binom.sf(1, len(quiet) - 1, 0.025) < 0.01
     lesions = [row["high"] for what, row in rows["skin-lesions"].items() if what.startswith(last)]
     assert f"{max(lesions):.3f}" == "0.045"
     for kind in ("JS-GAN", "WGAN-GP"):

@@ -141,6 +141,42 @@ def test_load_opens_a_finished_store(finished):
         shadow.load(finished.path / "models")
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("manifest.json", "where manifest.json or masks.npy is damaged"),
+        ("masks.npy", "where manifest.json or masks.npy is damaged"),
+        ("logits.npy", r"where .*logits\.npy is "),
+        ("models/0000.npz", r"where .*0000\.npz is "),
+        ("done/0000.json", r"where .*0000\.json is damaged"),
+    ],
+)
+@pytest.mark.parametrize("how", ["short", "empty", "altered", "other"])
+def test_load_names_what_is_damaged(finished, tmp_path, name, said, how):
+    """Nothing is changed, so that `shadow.train` can mend it."""
+    copy = tmp_path / "s"
+    shutil.copytree(finished.path, copy)
+    raw = bytearray((copy / name).read_bytes())
+    raw[-1] ^= 1
+    spoiled = {"short": raw[: len(raw) // 2], "empty": b"", "altered": raw, "other": b"[]\n"}
+    (copy / name).write_bytes(spoiled[how])
+    if name.endswith(".json") and how == "altered":
+        (copy / name).write_bytes(b"{}")
+    with pytest.raises(ValueError, match=f"^path: given .*{said}.*, expected a whole store"):
+        shadow.load(copy)
+    left = {file.name for file in copy.rglob("*")}
+    assert left == {file.name for file in finished.path.rglob("*")}
+
+
+def test_load_names_what_is_missing(finished, tmp_path):
+    for name in ("masks.npy", "logits.npy", "models/0002.npz"):
+        copy = tmp_path / name.replace("/", " ")
+        shutil.copytree(finished.path, copy)
+        (copy / name).unlink()
+        with pytest.raises(ValueError, match="^path: given .*, expected a whole store"):
+            shadow.load(copy)
+
+
 def test_queries_are_stored_in_their_order(tmp_path):
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 256, (30, 6, 6), dtype=np.uint8), np.arange(30) % 3
