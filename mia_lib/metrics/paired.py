@@ -3,9 +3,13 @@
 import numpy as np
 from scipy import stats
 
-from mia_lib import checks
+from mia_lib import checks, intervals
 from mia_lib.intervals import Estimate
 from mia_lib.metrics import ranking
+from mia_lib.metrics.curve import Roc
+
+FEW = 20  # records that carry the change; fewer are too few for a t interval
+PART = 1 / 4  # of a side, unless they are at least this part of it
 
 
 def auc_change(before, after, delta=0.05):
@@ -26,15 +30,20 @@ def auc_change(before, after, delta=0.05):
     Raises
     ------
     ValueError
-        Curves of different records or members, or pooled over several targets.
+        Curves whose members stand at other places, or that are pooled over several targets.
 
     Notes
     -----
     DeLong, DeLong and Clarke-Pearson 1988 for two curves of the same records, with Satterthwaite's
     degrees of freedom: shorter than what two separate intervals allow, because a record that is
-    easy for one is easy for the other. Near 1 it misses more often than it should, about one time
-    in ten for AUCs of 0.998 and 0.9998 with 100 of each group. Where one of the two is 0 or 1 it
-    reaches from the lower limit of the one minus the upper limit of the other to the reverse. Used
+    easy for one is easy for the other. It does not cover where the change rests on few records: an
+    attack that finds 1 % more of a hundred members, and is else the same, would be missed every
+    second time. Where on one side fewer than 20 records carry the change (the sum of what they move
+    squared, over the sum of squares), and fewer than a quarter of the side, or one of the two areas
+    is 0 or 1, the interval therefore reaches from the lower limit of the one minus the upper limit
+    of the other to the reverse: longer, but right however the two depend on each other. Where all
+    scores are the same, it holds every change of which as many disjoint pairs as there are would
+    have shown nothing. In simulations it misses 7 % at most with 100 of each group and more. Used
     in notebooks/gan_stored.ipynb, and by `audit.compare`.
 
     Examples
@@ -48,27 +57,44 @@ def auc_change(before, after, delta=0.05):
     """
     delta = checks.delta(delta)
     for name, curve in (("before", before), ("after", after)):
-        if len(curve.shape) > 1:
+        if not isinstance(curve, Roc):
+            checks.fail(name, type(curve).__name__, "a curve that metrics.roc made")
+        if ranking.n_models(curve) > 1:
             checks.fail(name, f"a curve of {curve.shape[0]} targets", "a curve of one")
     members = [np.sort(curve.member_entries) for curve in (before, after)]
-    if before.shape != after.shape or not np.array_equal(*members):
-        checks.fail(
-            "after",
-            f"{after.n_members} members among {after.shape[0]} records",
-            f"those of before, {before.n_members} among {before.shape[0]}",
-        )
+    if before.n_nonmembers != after.n_nonmembers or not np.array_equal(*members):
+        checks.fail("after", "a curve with members at other places", "the records of before")
+    if np.array_equal(_scores(before), _scores(after)):
+        # None of so many disjoint pairs, which are independent, has changed its order.
+        n_pairs = min(before.n_members, before.n_nonmembers)
+        most = float(intervals.clopper_pearson_upper(0, n_pairs, delta))
+        return Estimate(0.0, -most, most)
     change = after.auc - before.auc
-    if not 0 < min(before.auc, after.auc) <= max(before.auc, after.auc) < 1:
+    differences = [b - a for a, b in zip(_placements(before), _placements(after))]
+    certain = min(before.auc, after.auc) <= 0 or max(before.auc, after.auc) >= 1
+    if certain or any(map(_rests_on_few, differences)):
         one, other = (curve.auc_interval(delta / 2) for curve in (before, after))
         return Estimate(change, other.low - one.high, other.high - one.low)
-    differences = [b - a for a, b in zip(_placements(before), _placements(after))]
     variances = [part.var(ddof=1) / part.size for part in differences]
     total = sum(variances)
-    if total == 0:
-        return Estimate(change, change, change)
     freedom = total**2 / sum(v**2 / (p.size - 1) for v, p in zip(variances, differences))
     half = stats.t.isf(delta / 2, freedom) * np.sqrt(total)
     return Estimate(change, float(max(-1.0, change - half)), float(min(1.0, change + half)))
+
+
+def _rests_on_few(moved):
+    """Whether so few records of one side carry a change that their spread does not show it."""
+    squares = (moved**2).sum()
+    carriers = np.abs(moved).sum() ** 2 / squares if squares else 0.0
+    return moved.size < 2 or moved.var() == 0 or carriers < min(FEW, PART * moved.size)
+
+
+def _scores(curve):
+    """Of all records, in their order."""
+    found = np.empty(curve.n_members + curve.n_nonmembers)
+    found[curve.member_entries] = curve.member_scores
+    found[curve.nonmember_entries] = curve.nonmember_scores
+    return found
 
 
 def _placements(curve):

@@ -140,7 +140,7 @@ class Store:
 def load(path, x=None, y=None):
     """Open a finished store, whatever versions it was made with.
 
-    Run in notebooks/defenses.ipynb.
+    All that is stored is read once and held against its checksums. Run in notebooks/defenses.ipynb.
 
     Parameters
     ----------
@@ -160,16 +160,22 @@ def load(path, x=None, y=None):
     path = Path(path)
     if not (path / "manifest.json").exists():
         checks.fail("path", str(path), "a folder that shadow.train has written")
-    whole = "a whole store; shadow.train with the same arguments trains again what is damaged"
     try:
         manifest = json.loads((path / "manifest.json").read_text())
+        whole = manifest["chunk"] >= 1 and {"masks", "seed", "x", "y"} <= manifest.keys()
+    except (OSError, ValueError, KeyError, TypeError):
+        whole = False
+    if not whole:
+        checks.fail("path", f"{path}, where manifest.json is damaged", "another folder")
+    mended = "a whole store; shadow.train with the same arguments mends it"
+    try:
         masks = np.load(path / "masks.npy", allow_pickle=False)
-        all_chunks = chunks(len(masks), manifest["chunk"])
-        same = disk.hash_array(masks) == manifest["masks"]
-    except (OSError, ValueError, EOFError, KeyError, TypeError):
-        same = False
-    if not same:
-        checks.fail("path", f"{path}, where manifest.json or masks.npy is damaged", whole)
+        whole = disk.hash_array(masks) == manifest["masks"]
+    except (OSError, ValueError, EOFError, AttributeError):
+        whole = False
+    if not whole:
+        checks.fail("path", f"{path}, where masks.npy is missing or damaged", mended)
+    all_chunks = chunks(len(masks), manifest["chunk"])
     for chunk in all_chunks:
         if not done_file(path, chunk).exists():
             checks.fail(
@@ -184,11 +190,16 @@ def load(path, x=None, y=None):
         for name, array in (("x", x), ("y", y)):
             if disk.hash_array(array) != manifest[name]:
                 checks.fail(name, "other data", "the data that the models were trained on")
-    outputs = _outputs(path)
+    outputs = _outputs(path, masks.shape)
+    if outputs is None:
+        checks.fail("path", f"{path}, where logits.npy is missing or damaged", mended)
     for chunk in all_chunks:
-        fault = _fault(path, chunk, outputs)
+        try:
+            fault = _fault(path, chunk, outputs)
+        except OSError as error:
+            fault = f"{error.filename} cannot be read"
         if fault:
-            checks.fail("path", f"{path}, where {fault}", whole)
+            checks.fail("path", f"{path}, where {fault}", mended)
     count_cost(path, all_chunks)
     return Store(path, manifest, masks, x=x, y=y)
 
@@ -327,12 +338,14 @@ def finished_elsewhere(path, finished):
     )
 
 
-def _outputs(path):
-    """What the models said, a memory map; None where it cannot be read."""
+def _outputs(path, shape):
+    """What the models said of the examples, a memory map; None where it cannot be that."""
     try:
-        return np.load(path / "logits.npy", mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        outputs = np.load(path / "logits.npy", mmap_mode="r", allow_pickle=False)
+        fits = (outputs.shape[0], outputs.shape[2]) == shape and outputs.ndim == 4
+    except (OSError, ValueError, EOFError, AttributeError, IndexError):
         return None
+    return outputs if fits and outputs.dtype == np.float32 else None
 
 
 def _fault(path, chunk, outputs):

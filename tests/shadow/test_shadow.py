@@ -141,40 +141,73 @@ def test_load_opens_a_finished_store(finished):
         shadow.load(finished.path / "models")
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("manifest.json", "where manifest.json or masks.npy is damaged"),
-        ("masks.npy", "where manifest.json or masks.npy is damaged"),
-        ("logits.npy", r"where .*logits\.npy is "),
-        ("models/0000.npz", r"where .*0000\.npz is "),
-        ("done/0000.json", r"where .*0000\.json is damaged"),
-    ],
-)
-@pytest.mark.parametrize("how", ["short", "empty", "altered", "other"])
-def test_load_names_what_is_damaged(finished, tmp_path, name, said, how):
-    """Nothing is changed, so that `shadow.train` can mend it."""
-    copy = tmp_path / "s"
-    shutil.copytree(finished.path, copy)
-    raw = bytearray((copy / name).read_bytes())
+DAMAGE = {
+    "manifest.json": ("where manifest.json is damaged, expected another folder", False),
+    "masks.npy": ("where masks.npy is missing or damaged, expected a whole store", True),
+    "logits.npy": (r"where .*logits\.npy is (missing or damaged|altered), expected a whole", True),
+    "models/0000.npz": (r"where .*0000\.npz is truncated or altered, expected a whole", True),
+    "done/0000.json": (r"where .*0000\.json is damaged, expected a whole store", True),
+}
+
+
+def spoil(file, how):
+    raw = bytearray(file.read_bytes())
     raw[-1] ^= 1
-    spoiled = {"short": raw[: len(raw) // 2], "empty": b"", "altered": raw, "other": b"[]\n"}
-    (copy / name).write_bytes(spoiled[how])
-    if name.endswith(".json") and how == "altered":
-        (copy / name).write_bytes(b"{}")
-    with pytest.raises(ValueError, match=f"^path: given .*{said}.*, expected a whole store"):
+    if file.suffix == ".json" and how == "altered":
+        raw = b"{}"
+    other = b"[]\n" if file.suffix == ".json" else b"no array"
+    file.write_bytes({"short": raw[: len(raw) // 2], "empty": b"", "other": other}.get(how, raw))
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+@pytest.mark.parametrize("how", ["short", "empty", "altered", "other"])
+def test_load_names_what_is_damaged(finished, tmp_path, name, how):
+    """Nothing is changed, and `shadow.train` mends what it is said to mend."""
+    copy, (said, mended) = tmp_path / "s", DAMAGE[name]
+    shutil.copytree(finished.path, copy)
+    spoil(copy / name, how)
+    with pytest.raises(ValueError, match=f"^path: given .*{said}"):
         shadow.load(copy)
-    left = {file.name for file in copy.rglob("*")}
-    assert left == {file.name for file in finished.path.rglob("*")}
+    assert {p.name for p in copy.rglob("*")} == {p.name for p in finished.path.rglob("*")}
+    if mended:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            shadow.train(RECIPE, *data(), half(), copy, seed=3, chunk=2)
+        assert np.array_equal(shadow.load(copy).logits(), finished.logits())
 
 
-def test_load_names_what_is_missing(finished, tmp_path):
-    for name in ("masks.npy", "logits.npy", "models/0002.npz"):
-        copy = tmp_path / name.replace("/", " ")
-        shutil.copytree(finished.path, copy)
-        (copy / name).unlink()
-        with pytest.raises(ValueError, match="^path: given .*, expected a whole store"):
-            shadow.load(copy)
+@pytest.mark.parametrize("name", ["masks.npy", "logits.npy", "models/0002.npz"])
+def test_load_names_what_is_missing(finished, tmp_path, name):
+    shutil.copytree(finished.path, tmp_path / "s")
+    (tmp_path / "s" / name).unlink()
+    with pytest.raises(ValueError, match="^path: given .* is missing.*, expected a whole store"):
+        shadow.load(tmp_path / "s")
+
+
+def test_load_takes_nothing_for_a_store_that_is_none(finished, tmp_path):
+    """Arrays of another shape, a folder in a file's place, and manifests that lack a part."""
+    shutil.copytree(finished.path, tmp_path / "s")
+    path, logits = tmp_path / "s" / "logits.npy", np.array(finished.logits())
+    for wrong in (np.float32(0), logits[:, 0], np.concatenate([logits, logits]), logits * 1.0j):
+        np.save(path, wrong)
+        with pytest.raises(ValueError, match="logits.npy is missing or damaged"):
+            shadow.load(tmp_path / "s")
+    with path.open("wb") as file:
+        np.savez(file, logits=logits)
+    with pytest.raises(ValueError, match="logits.npy is missing or damaged"):
+        shadow.load(tmp_path / "s")
+    np.save(path, logits)
+    manifest = json.loads((tmp_path / "s" / "manifest.json").read_text())
+    for change in ({"chunk": -1}, *({name: None} for name in ("chunk", "masks", "seed", "x", "y"))):
+        kept = {name: value for name, value in (manifest | change).items() if value is not None}
+        (tmp_path / "s" / "manifest.json").write_text(json.dumps(kept))
+        with pytest.raises(ValueError, match="manifest.json is damaged, expected another folder"):
+            shadow.load(tmp_path / "s")
+    (tmp_path / "s" / "manifest.json").write_text(json.dumps(manifest))
+    (tmp_path / "s" / "done" / "0000.json").unlink()
+    (tmp_path / "s" / "done" / "0000.json").mkdir()
+    with pytest.raises(ValueError, match="0000.json cannot be read"):
+        shadow.load(tmp_path / "s")
 
 
 def test_queries_are_stored_in_their_order(tmp_path):
