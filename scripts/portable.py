@@ -2,7 +2,7 @@
 
     python scripts/portable.py [NOTEBOOK ...]          with the instructions AVX2, then with SSE
     python scripts/portable.py --one [NOTEBOOK ...]    with one of them, by the commit's hash
-    python scripts/portable.py --one --share 3         a third of them, by the commit's hash too
+    python scripts/portable.py --one --share 4         a quarter of them, by the commit's hash too
     python scripts/portable.py --only sse [NOTEBOOK ...]
 
 Without names all chapters and notebooks are executed. Each run starts with an empty home: no cache,
