@@ -36,15 +36,15 @@ def auc_change(before, after, delta=0.05):
     -----
     DeLong, DeLong and Clarke-Pearson 1988 for two curves of the same records, with Satterthwaite's
     degrees of freedom: shorter than what two separate intervals allow, because a record that is
-    easy for one is easy for the other. It does not cover where the change rests on few records: an
-    attack that finds 1 % more of a hundred members, and is else the same, would be missed every
-    second time. Where on one side fewer than 20 records carry the change (the sum of what they move
-    squared, over the sum of squares), and fewer than a quarter of the side, or one of the two areas
-    is 0 or 1, the interval therefore reaches from the lower limit of the one minus the upper limit
-    of the other to the reverse: longer, but right however the two depend on each other. Where all
-    scores are the same, it holds every change of which as many disjoint pairs as there are would
-    have shown nothing. In simulations it misses 7 % at most with 100 of each group and more. Used
-    in notebooks/gan_stored.ipynb, and by `audit.compare`.
+    easy for one is easy for the other. It does not cover where the change rests on few records: of
+    an attack that finds 1 % more of a hundred members for certain, and is else the same, it would
+    miss the change every second time. Where on one side fewer than 20 records carry the change (the
+    sum of what they move squared, over the sum of squares), and fewer than a quarter of the side,
+    or one of the two areas is 0 or 1, the interval therefore reaches from the lower limit of the
+    one minus the upper limit of the other to the reverse: longer, but right however the two depend
+    on each other. Where all scores are the same, it holds every change of which as many disjoint
+    pairs as there are would have shown nothing. In simulations it misses 7 % at most with 100 of
+    each group and more. Used in notebooks/gan_stored.ipynb, and by `audit.compare`.
 
     Examples
     --------
