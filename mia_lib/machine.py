@@ -53,12 +53,32 @@ def processor():
     >>> isinstance(processor(), str) and len(processor()) > 0
     True
     """
+    return _of_cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+@functools.cache
+def vendor():
+    """Who made the processor, such as "AuthenticAMD" or "GenuineIntel"; empty where the system does
+    not say it.
+
+    Used by mia_lib.train.products.
+
+    Examples
+    --------
+    >>> isinstance(vendor(), str)
+    True
+    """
+    return _of_cpuinfo("vendor_id")
+
+
+def _of_cpuinfo(field):
+    """What Linux says of the first processor; empty where it does not."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
-        text = ""
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return found.group(1).strip() if found else platform.processor() or platform.machine()
+        return ""
+    found = re.search(rf"^{field}\s*:\s*(.+)$", text, re.MULTILINE)
+    return found.group(1).strip() if found else ""
 
 
 @functools.cache

@@ -250,7 +250,7 @@ def begin(path, manifest, masks):
     masks_file = path / "masks.npy"
     try:
         intact = disk.hash_array(np.load(masks_file, allow_pickle=False)) == manifest["masks"]
-    except (OSError, ValueError, EOFError):
+    except (OSError, ValueError, EOFError, AttributeError):  # the last for a file of many arrays
         intact = False
     if not intact:
         warnings.warn(f"{masks_file} is missing or damaged and is written again", stacklevel=4)
@@ -292,17 +292,8 @@ def missing(path, all_chunks, n_models, n_queries, n_examples):
     finished = [chunk for chunk in all_chunks if done_file(path, chunk).exists()]
     outputs = None
     if (path / "logits.npy").exists():
-        try:
-            outputs = np.load(path / "logits.npy", mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError):
-            outputs = None
-        expected = (n_models, n_queries, n_examples)
-        if (
-            outputs is None
-            or outputs.ndim != 4
-            or outputs.shape[:3] != expected
-            or outputs.dtype != np.float32
-        ):
+        outputs = _outputs(path, (n_models, n_examples))
+        if outputs is None or outputs.shape[1] != n_queries:
             outputs = None
             warnings.warn(
                 f"{path / 'logits.npy'} is damaged; all its models are trained again", stacklevel=3

@@ -20,7 +20,7 @@ from sklearn.datasets import load_digits
 from torch.utils.data import DataLoader, TensorDataset
 
 from mia_lib import models, shadow
-from mia_lib.train import Classifier, batches
+from mia_lib.train import Classifier, batches, products
 
 
 def generators(n_models):
@@ -113,7 +113,7 @@ def compare(title, recipe, x, y, masks, repeats):
 
 def product_share(recipe, x, y, masks, loader, stacked):
     """How much of the stacked training is matrix products at the speed that this processor reaches
-    in torch's library or numpy's: what no rewriting saves, and so how much faster than the loop
+    in torch's libraries or numpy's: what no rewriting saves, and so how much faster than the loop
     anything could be.
     """
     sizes, batch = [x.shape[1], *recipe.hidden, int(y.max()) + 1], recipe.batch_size
@@ -128,6 +128,10 @@ def product_share(recipe, x, y, masks, loader, stacked):
     def in_torch():
         torch.mm(a, b, out=out)
 
+    def at_full_speed():
+        with products.at_full_speed(a.device):
+            torch.mm(a, b, out=out)
+
     def in_numpy():
         np.matmul(a.numpy(), b.numpy(), out=out.numpy())
 
@@ -135,7 +139,7 @@ def product_share(recipe, x, y, masks, loader, stacked):
         for _ in range(200):
             product()
 
-    took = min(seconds(repeated, one)[0] for one in 5 * (in_torch, in_numpy))
+    took = min(seconds(repeated, one)[0] for one in 5 * (in_torch, at_full_speed, in_numpy))
     speed = 200 * operations[0] / took
     least = (
         steps * (2 * sum(operations) + sum(operations[1:])) / speed

@@ -67,8 +67,10 @@ def test_a_damaged_store_is_one_line(there, file):
     whole = (there.place / file).read_bytes()
     for content in (b"", whole[: len(whole) // 2], b"garbage"):
         (there.place / file).write_bytes(content)
-        with pytest.raises(ValueError, match="MIA_RUNS: given .*model-02.*, expected network 18"):
+        named = rf"MIA_RUNS: given .*model-02, which is damaged: .*{file}.*, expected network 18"
+        with pytest.raises(ValueError, match=named) as caught:
             stored_network("cifar10", 18)
+        assert "\n" not in str(caught.value)
 
 
 def test_one_line_says_where_it_was_looked_for(there):

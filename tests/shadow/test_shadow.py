@@ -517,6 +517,11 @@ def _flip(file):
     file.write_bytes(raw)
 
 
+def _many_arrays(file):
+    with file.open("wb") as stream:  # savez would give a path another ending
+        np.savez(stream, a=np.zeros(3))
+
+
 @pytest.mark.parametrize(
     "name, harm, again",
     [
@@ -528,6 +533,8 @@ def _flip(file):
         ("logits.npy", _truncate, [0, 2, 4, 6]),
         ("logits.npy", os.unlink, [0, 2, 4, 6]),
         ("masks.npy", _truncate, []),
+        ("logits.npy", _many_arrays, [0, 2, 4, 6]),
+        ("masks.npy", _many_arrays, []),
     ],
 )
 def test_damage_is_noticed_named_and_repaired(copy, finished, monkeypatch, name, harm, again):
