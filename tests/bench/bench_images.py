@@ -50,8 +50,10 @@ def plain_loop(recipe, x, y):
         optimizer.step()
 
 
-def convolutions(recipe, x):
-    """Seconds that the convolutions of a step would take at the rate of the fastest of them."""
+def convolutions(recipe, x, dtype):
+    """Seconds that the convolutions of a step take alone, and what they would take if all ran at
+    the rate of the fastest.
+    """
     net, shapes = recipe.network(x.shape[1:], 10, np.random.default_rng(0)), []
     found = [m for m in net.modules() if isinstance(m, torch.nn.Conv2d)]
     hooks = [
@@ -62,15 +64,14 @@ def convolutions(recipe, x):
         net(recipe.as_read(torch.from_numpy(x[: recipe.batch_size])))
     for hook in hooks:  # or every timed call would add another one
         hook.remove()
-    work, rates = 0, []
+    work, took = [], []
     for module, given, out in shapes:
-        operations = 6 * out.numel() * module.weight[0].numel()  # forward and two gradients
-        layout = {"memory_format": torch.channels_last, "dtype": torch.bfloat16}
+        work.append(6 * out.numel() * module.weight[0].numel())  # forward and two gradients
+        layout = {"memory_format": torch.channels_last, "dtype": dtype}
         module, given = module.to(**layout), given.detach().to(**layout).requires_grad_(True)
         one = lambda module=module, given=given: module(given).sum().backward()  # noqa: E731
-        rates.append(operations / min(seconds(one) for _ in range(4)))
-        work += operations
-    return work / max(rates)
+        took.append(min(seconds(one) for _ in range(4)))
+    return sum(took), sum(work) * min(t / w for t, w in zip(took, work))
 
 
 def speed(x, y):
@@ -89,9 +90,12 @@ def speed(x, y):
         ratio = statistics.median(b / a for a, b in zip(spent["bfloat16"], times))
         print(f"  {name:22s} {statistics.median(times):7.2f} s CPU, {ratio:4.2f} times bfloat16")
     step = statistics.median(spent["bfloat16"]) / (len(y) // recipe.batch_size)
-    print(
-        f"  a step takes {step / convolutions(recipe, x):4.2f} times its convolutions", flush=True
+    (narrow, least), (broad, _) = (
+        convolutions(recipe, x, dtype) for dtype in (torch.bfloat16, torch.float32)
     )
+    print(f"  a step takes {step / least:4.2f} times its convolutions at the rate of the fastest,")
+    print(f"  {step / narrow:4.2f} times them as they run; a step of nothing else would be")
+    print(f"  {broad / narrow:4.2f} times as fast in bfloat16 as in float32", flush=True)
 
 
 def accuracy():
