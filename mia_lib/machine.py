@@ -1,8 +1,9 @@
 """What the machine is, as far as the last bits of a number depend on it.
 
 Sums are rounded differently by the instructions of different processors, so trained weights differ
-in their last bits between machines whose libraries choose other instructions. torch, oneDNN (which
-torch convolves with), numpy and the BLAS each choose their own.
+in their last bits between machines whose libraries choose other instructions. torch, oneDNN (with
+which torch convolves, and multiplies where mia_lib.train.products lets it), numpy and the BLAS each
+choose their own.
 
     python -m mia_lib.machine      # one line for each of them
 
@@ -77,7 +78,7 @@ def _of_cpuinfo(field):
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return ""
-    found = re.search(rf"^{field}\s*:\s*(.+)$", text, re.MULTILINE)
+    found = re.search(rf"^{field}[ \t]*:[ \t]*(.+)$", text, re.MULTILINE)
     return found.group(1).strip() if found else ""
 
 

@@ -50,7 +50,10 @@ def stored_network(name, s):
         # one that was trained again on another kind of processor is the same but for rounding
         same &= store.manifest["fit"] | {"device": None} == said["fit"] | {"device": None}
     except Exception as error:  # zipfile, json, numpy and the system each have their own
-        checks.fail("MIA_RUNS", f"{path}, which is damaged: {error}", expected)
+        found, _, _ = str(error).removeprefix("path: given ").partition(", expected ")
+        if not found.startswith(str(path)):
+            found = f"{path}, which is damaged ({type(error).__name__})"
+        checks.fail("MIA_RUNS", found, expected)
     if not same:
         checks.fail("MIA_RUNS", f"{path} with another network", expected)
     fit = {k: v for k, v in said["fit"].items() if k != "class"}

@@ -16,11 +16,23 @@ for them.
 import json
 import os
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from mia_lib import checks, clock, disk, machine, reseed
+
+# what numpy raises for a file that does not hold one whole array, or that holds several
+UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    MemoryError,
+    AttributeError,
+    IndexError,
+    zipfile.BadZipFile,
+)
 
 
 class Store:
@@ -171,7 +183,7 @@ def load(path, x=None, y=None):
     try:
         masks = np.load(path / "masks.npy", allow_pickle=False)
         whole = disk.hash_array(masks) == manifest["masks"]
-    except (OSError, ValueError, EOFError, AttributeError):
+    except UNREADABLE:
         whole = False
     if not whole:
         checks.fail("path", f"{path}, where masks.npy is missing or damaged", mended)
@@ -250,7 +262,7 @@ def begin(path, manifest, masks):
     masks_file = path / "masks.npy"
     try:
         intact = disk.hash_array(np.load(masks_file, allow_pickle=False)) == manifest["masks"]
-    except (OSError, ValueError, EOFError, AttributeError):  # the last for a file of many arrays
+    except UNREADABLE:
         intact = False
     if not intact:
         warnings.warn(f"{masks_file} is missing or damaged and is written again", stacklevel=4)
@@ -307,6 +319,9 @@ def missing(path, all_chunks, n_models, n_queries, n_examples):
             warnings.warn(f"{fault}; {names} are trained again", stacklevel=3)
             done_file(path, chunk).unlink()
             todo.append(chunk)
+    if outputs is not None and finished and len(todo) == len(all_chunks):
+        # nothing in it counts any more, its number of classes neither
+        os.replace(path / "logits.npy", path / "logits.npy.damaged")
     elsewhere = finished_elsewhere(path, [chunk for chunk in finished if chunk not in todo])
     if elsewhere:
         warnings.warn(f"{path}: {elsewhere}", stacklevel=3)
@@ -334,7 +349,7 @@ def _outputs(path, shape):
     try:
         outputs = np.load(path / "logits.npy", mmap_mode="r", allow_pickle=False)
         fits = (outputs.shape[0], outputs.shape[2]) == shape and outputs.ndim == 4
-    except (OSError, ValueError, EOFError, AttributeError, IndexError):
+    except UNREADABLE:
         return None
     return outputs if fits and outputs.dtype == np.float32 else None
 

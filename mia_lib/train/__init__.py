@@ -6,7 +6,8 @@ MLPs as batched matrix products with a hand-written backward pass, `looped` any 
 autograd, one after the other, `regularized` the defences that change what is minimised, `penalised`
 the one with an L1 penalty, `relaxed` and `hamp` two that keep members from being learnt by heart,
 `private` differentially private training, `private_images` that of a convolutional network, built
-in `private_network`, `traces` the losses along a run.
+in `private_network`, `traces` the losses along a run. `products` hands large products to the faster
+of torch's two libraries for them.
 
 Taught in book/lira.ipynb, book/defenses.ipynb and book/attacking_dp.ipynb.
 """

@@ -10,7 +10,7 @@ import torch
 from scipy import optimize, stats
 
 from mia_lib import checks, reseed
-from mia_lib.train import looped
+from mia_lib.train import looped, products
 from mia_lib.train.recipe import Classifier
 from mia_lib.train.relaxed import soft_labels, unsmoothed
 
@@ -72,6 +72,7 @@ class Hamp:
         checks.integer("seed", self.seed, 0)
 
     @reseed.fit
+    @products.at_full_speed
     def __call__(self, x, y, members, rngs):
         """Train k models; arguments and result as for `Classifier`."""
         data, labels, ids, n_classes = self.recipe.prepared(x, y, members, rngs)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from mia_lib import checks, models, reseed
-from mia_lib.train import stacked
+from mia_lib.train import products, stacked
 from mia_lib.train.recipe import Classifier
 
 
@@ -58,6 +58,7 @@ class L1Penalty:
             expected += " augmentation, decay or smoothing"
             checks.fail("recipe", repr(self.recipe), expected)
 
+    @products.at_full_speed
     def __call__(self, x, y, members, rng=None):
         """Train k networks.
 

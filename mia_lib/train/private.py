@@ -15,7 +15,7 @@ import torch
 from scipy import optimize
 
 from mia_lib import checks, privacy, reseed
-from mia_lib.train import batches, canaries, stacked
+from mia_lib.train import batches, canaries, products, stacked
 from mia_lib.train.recipe import Classifier
 
 ACTIVATIONS = {  # the function, and its slope in terms of its value
@@ -144,6 +144,7 @@ class PrivateSGD:
             checks.fail("coins", f"{len(coins)} rows", f"{len(rngs)}, one for each training")
         return self._trained(x, y, members, rngs, coins)
 
+    @products.at_full_speed
     def _trained(self, x, y, members, rngs, coins=None):
         data, labels, ids, n_classes = self.recipe.prepared(x, y, members, rngs)
         flat, parts, scores = self.recipe.normalised(data).flatten(1), [], []

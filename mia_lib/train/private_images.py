@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from mia_lib import checks, models, reseed
-from mia_lib.train import batches
+from mia_lib.train import batches, products
 from mia_lib.train.private import PrivateSGD
 from mia_lib.train.private_network import clipped_sum, network, per_example
 from mia_lib.train.recipe import Classifier
@@ -135,6 +135,7 @@ class PrivateImages:
         return models.torch_device(self.device)
 
     @reseed.fit
+    @products.at_full_speed
     def __call__(self, x, y, members, rngs):
         """Train k models.
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from mia_lib import checks, models, reseed
-from mia_lib.train import batches, looped, stacked
+from mia_lib.train import batches, looped, products, stacked
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}
 
@@ -200,6 +200,7 @@ class Classifier:
         return DTYPES[self.dtype]
 
     @reseed.fit
+    @products.at_full_speed
     def __call__(self, x, y, members, rngs):
         """Train k models.
 
@@ -249,6 +250,7 @@ class Classifier:
         data = self._on_device(x)
         return data, torch.from_numpy(y).to(data.device), ids, n_classes
 
+    @products.at_full_speed
     def logits(self, state, x):
         """Outputs of trained models, always in evaluation mode (BatchNorm uses its running
         statistics).
@@ -269,6 +271,7 @@ class Classifier:
         with torch.backends.cudnn.flags(enabled=True, benchmark=True):
             return looped.logits(self, state, data)
 
+    @products.at_full_speed
     def features(self, state, x):
         """What the last layer of trained models reads: the white-box view of an example, in
         evaluation mode.

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from mia_lib import checks, models, reseed
-from mia_lib.train import batches, looped
+from mia_lib.train import batches, looped, products
 from mia_lib.train.recipe import Classifier
 
 
@@ -81,6 +81,7 @@ class AdversarialRegularization:
         checks.integer("attack_steps", self.attack_steps, 1)
 
     @reseed.fit
+    @products.at_full_speed
     def __call__(self, x, y, members, rngs):
         """Train k models; arguments and result as for `Classifier`."""
         prepared = self.recipe.prepared(x, y, members, rngs)
@@ -188,6 +189,7 @@ class Distillation:
             object.__setattr__(self, "transfer", _some_rows("transfer", self.transfer))
 
     @reseed.fit
+    @products.at_full_speed
     def __call__(self, x, y, members, rngs):
         """Train k students; arguments and result as for `Classifier`."""
         data, labels, ids, n_classes = self.recipe.prepared(x, y, members, rngs)
@@ -223,6 +225,7 @@ class Distillation:
 
 
 @reseed.fit
+@products.at_full_speed
 def epoch_logits(fit, x, y, members, rngs, epochs):
     """Outputs after each of several epochs of one training run: what early stopping chooses from.
 

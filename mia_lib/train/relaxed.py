@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from mia_lib import checks, reseed
-from mia_lib.train import batches, looped
+from mia_lib.train import batches, looped, products
 from mia_lib.train.recipe import Classifier
 
 
@@ -57,6 +57,7 @@ class RelaxLoss:
         checks.number("alpha", self.alpha, 0)
 
     @reseed.fit
+    @products.at_full_speed
     def __call__(self, x, y, members, rngs):
         """Train k models; arguments and result as for `Classifier`."""
         data, labels, ids, n_classes = self.recipe.prepared(x, y, members, rngs)

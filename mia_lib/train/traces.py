@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from mia_lib import checks, reseed, signals
-from mia_lib.train import batches, looped
+from mia_lib.train import batches, looped, products
 from mia_lib.train.recipe import Classifier
 
 
@@ -49,6 +49,7 @@ def epoch_losses(fit, x, y, members, rngs):
     return reseed.fit(_epoch_losses)(fit, x, y, members, rngs)
 
 
+@products.at_full_speed
 def _epoch_losses(fit, x, y, members, rngs):
     if not isinstance(fit, Classifier):
         checks.fail("fit", type(fit).__name__, "a train.Classifier")

@@ -192,10 +192,10 @@ def test_load_takes_nothing_for_a_store_that_is_none(finished, tmp_path):
         np.save(path, wrong)
         with pytest.raises(ValueError, match="logits.npy is missing or damaged"):
             shadow.load(tmp_path / "s")
-    with path.open("wb") as file:
-        np.savez(file, logits=logits)
-    with pytest.raises(ValueError, match="logits.npy is missing or damaged"):
-        shadow.load(tmp_path / "s")
+    for harm in (_many_arrays, _part_of_many):
+        harm(path)
+        with pytest.raises(ValueError, match="logits.npy is missing or damaged"):
+            shadow.load(tmp_path / "s")
     np.save(path, logits)
     manifest = json.loads((tmp_path / "s" / "manifest.json").read_text())
     for change in ({"chunk": -1}, *({name: None} for name in ("chunk", "masks", "seed", "x", "y"))):
@@ -522,6 +522,15 @@ def _many_arrays(file):
         np.savez(stream, a=np.zeros(3))
 
 
+def _part_of_many(file):
+    _many_arrays(file)
+    _truncate(file)
+
+
+def _other_classes(file):
+    np.save(file, np.zeros((S, 1, len(data()[1]), 5), np.float32))
+
+
 @pytest.mark.parametrize(
     "name, harm, again",
     [
@@ -535,6 +544,9 @@ def _many_arrays(file):
         ("masks.npy", _truncate, []),
         ("logits.npy", _many_arrays, [0, 2, 4, 6]),
         ("masks.npy", _many_arrays, []),
+        ("logits.npy", _part_of_many, [0, 2, 4, 6]),
+        ("masks.npy", _part_of_many, []),
+        ("logits.npy", _other_classes, [0, 2, 4, 6]),
     ],
 )
 def test_damage_is_noticed_named_and_repaired(copy, finished, monkeypatch, name, harm, again):
