@@ -26,7 +26,8 @@ from mia_lib import machine
 
 WIDE = 400  # values of a record: 446-128-30 in batches of 64 loses nothing alone, stacks of it gain
 
-_lock, _inside, _found = threading.Lock(), [], []  # who is inside, and the setting before
+_lock = threading.Lock()
+_inside = []  # the setting that each one inside has found; the caller's is that of the first
 
 
 def at_full_speed(function):
@@ -101,21 +102,20 @@ def _through_onednn():
     """
     setting = torch.backends.mkldnn.matmul
     with _lock:
-        if not _inside:
-            _found[:] = [setting.fp32_precision]
+        _inside.append(setting.fp32_precision)
+        if len(_inside) == 1:
             setting.fp32_precision = "bf16"
-        _inside.append(None)
     try:
         yield
     finally:
         with _lock:
-            _inside.pop()
+            before = _inside.pop()
             if not _inside:
-                _give_back()
+                _give_back(before)
 
 
-def _give_back():
-    setting, before = torch.backends.mkldnn.matmul, _found.pop()
+def _give_back(before):
+    setting = torch.backends.mkldnn.matmul
     if setting.fp32_precision != "bf16":  # somebody else has set it meanwhile
         return
     setting.fp32_precision = "none"
@@ -130,8 +130,8 @@ def _begin_anew():
     global _lock
     _lock = threading.Lock()
     if _inside:
+        _give_back(_inside[0])
         _inside.clear()
-        _give_back()
 
 
 if hasattr(os, "register_at_fork"):

@@ -222,6 +222,15 @@ FITS = [
     train.Hamp(RECIPE, 0.5),
     train.RelaxLoss(RECIPE, 0.5),
     train.L1Penalty(RECIPE, 0.01),
+    train.PrivateImages(
+        widths=(4,),
+        groups=2,
+        epochs=1,
+        batch_size=20,
+        learning_rate=0.1,
+        noise_multiplier=1.0,
+        max_norm=1.0,
+    ),
 ]
 
 
@@ -235,6 +244,7 @@ def test_all_fits_and_their_answers_are_inside(monkeypatch, used, fit, width):
         spy = lambda *a, own=own, **k: seen.add(SETTING.fp32_precision) or own(*a, **k)  # noqa: E731
         monkeypatch.setattr(place, name, spy)
     x, y = problem(width)
+    x = x.reshape(120, -1, 20 if width == 400 else 19) if hasattr(fit, "widths") else x
     members = np.arange(120) >= np.array([[60], [60]])  # the reference of one fit is among others
     rngs = [np.random.default_rng(k) for k in range(2)]
     state = fit(x, y, members, rngs[0] if isinstance(fit, train.L1Penalty) else rngs)
