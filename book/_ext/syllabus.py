@@ -68,7 +68,7 @@ def table(book, plan, unit):
 
 def problems(book, plan):
     """Lines of a Markdown table of the problem sets, in the order of the course."""
-    lines = ["| chapter | problems | points |", "|---|---|---|"]
+    lines = ["| chapter | graded cells | points |", "|---|---|---|"]
     for name, points in plan["problems"].items():
         path = book / "course" / "problems" / f"{name}.ipynb"
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
