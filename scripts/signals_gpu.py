@@ -14,8 +14,8 @@ rate ended at most 2.1 % of its peak above 0.)
 "base" is the store's own recipe, asked more. "unaugmented" to "smoothed" are sixteen networks each
 with the members of the first block and another recipe, "targets" to "shifted" networks whose
 members come from one half of the images or the other, "resnet18" six whose layers are kept. Of
-these "cutout" and the last "resnet18" have not been trained. `--adopt` takes in what was
-trained: parts and whole blocks of the stores, and one file of each other series.
+these the last "resnet18" has not been trained. `--adopt` takes in what was trained: parts and whole
+blocks of the stores, and one file of each other series.
 """
 
 import argparse

@@ -26,7 +26,8 @@ def space():
 def test_all_recipes_have_the_same_networks_and_images(space):
     member, rows, stored = space["member"], space["rows"], space["stored"]
     assert member.shape == (16, 600) and space["EACH"] == 7 and (member.sum(axis=0) == 8).all()
-    for recipe, file in (("half width", "half"), ("Adam", "adam"), ("no momentum", "sgd")):
+    files = {"half width": "half", "Adam": "adam", "no momentum": "sgd", "cutout": "cutout"}
+    for recipe, file in files.items():
         expected = stored[file].phi[:, -1, rows].astype(float)
         np.testing.assert_array_equal(space["phi"](recipe), expected)
         np.testing.assert_array_equal(stored[file].member[:, rows], member)
