@@ -122,6 +122,11 @@ def asked_of(claim):
     return {line["data"] for line in claims.evaluate(same, RECORDS).to_dict("records")}
 
 
+def rows_of(claim):
+    """The names of the rows that a claim is judged by, a set for each of them."""
+    return [set(listed(claim[key])) for key in ("what", "minus", "over") if key in claim]
+
+
 def without_sizes(name):
     """A row's name without the numbers by which data sets differ: of records, of epochs."""
     return re.sub(r"(n = |after |sets of |release of )\d+", r"\1#", name)
@@ -134,8 +139,7 @@ def test_no_data_set_that_has_a_record_is_left_out(claim):
         assert claim["data"] != "every"
         return
     asked = asked_of(claim)
-    rows = [listed(claim[key]) for key in ("what", "minus", "over") if key in claim]
-    kinds = [set(map(without_sizes, names)) for names in rows]
+    kinds = [set(map(without_sizes, names)) for names in rows_of(claim)]
     for record in RECORDS:
         if record["notebook"] in listed(claim["notebook"]):
             there = {row["what"] for row in record["rows"] if row["value"] is not None}
@@ -145,12 +149,28 @@ def test_no_data_set_that_has_a_record_is_left_out(claim):
 
 
 @pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim["id"])
+def test_no_notebook_that_has_the_same_rows_is_left_out(claim):
+    """What is asked of every data set is asked of all records in which its rows stand, by this
+    claim or by one that is judged by the same rows.
+    """
+    if claim["data"] != "every":
+        return
+    rows = rows_of(claim)
+    alike = [other for other in MEASURED if len(rows_of(other)) == len(rows)]
+    alike = [other for other in alike if all(a & b for a, b in zip(rows, rows_of(other)))]
+    asked = {name for other in alike for name in listed(other["notebook"])}
+    for record in RECORDS:
+        there = {row["what"] for row in record["rows"] if row["value"] is not None}
+        if all(names & there for names in rows):
+            assert record["notebook"] in asked, record["data"]
+
+
+@pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim["id"])
 def test_the_largest_scale_is_not_passed_over_for_a_size_in_a_name(claim):
     """A record of a larger scale whose row has another size is the one that is asked."""
     if claim["scale"] != "largest":
         return
-    rows = [listed(claim[key]) for key in ("what", "minus", "over") if key in claim]
-    kinds = [set(map(without_sizes, names)) for names in rows]
+    kinds = [set(map(without_sizes, names)) for names in rows_of(claim)]
     lines = claims.evaluate([claim], RECORDS)
     scale = {(line.notebook, line.data): line.scale for line in lines.itertuples()}
     order = claims.SCALES.index

@@ -64,6 +64,22 @@ def test_the_limit_is_rarely_above_the_truth(share, law):
     assert np.mean(found) > 0.2 * share  # and it says something
 
 
+@pytest.mark.parametrize(("rise", "used"), [(2, 0.5), (-2, 0.0)])
+def test_records_of_x_that_were_used_make_the_limit_smaller_if_use_raises_their_scores(
+    rng, rise, used
+):
+    """And where use lowers them, it finds members among records of which none is one."""
+    found = []
+    for _ in range(10):
+        x, y = rng.normal(size=(2, 200))
+        y[: int(200 * used)] += rise
+        clean = two_sample.share_lower_limit(x, y, n_permutations=99, rng=rng)
+        x[:60] += rise
+        found.append([clean, two_sample.share_lower_limit(x, y, n_permutations=99, rng=rng)])
+    clean, mixed = np.mean(found, axis=0)
+    assert mixed < clean - 0.05 if rise > 0 else mixed > 0.1 > clean
+
+
 def test_fieller_against_a_search(rng):
     x, y, separation = rng.normal(size=50), rng.normal(0.7, 1, 60), np.array([1.1, 0.9, 1.4, 1.2])
     found = two_sample.member_share(x, y, separation, delta=0.2)
