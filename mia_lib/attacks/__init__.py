@@ -28,7 +28,7 @@ from mia_lib.attacks.quantile import quantile_regression
 from mia_lib.attacks.rmia import rmia
 from mia_lib.attacks.shadow_fit import ShadowFit, shadow_fit
 from mia_lib.attacks.suite import adaptive_suite, averaged_answers
-from mia_lib.attacks.tail import neighbours, outlier_tail
+from mia_lib.attacks.tail import most_isolated, neighbours, outlier_tail
 from mia_lib.attacks.thresholds import best_threshold, class_thresholds, correctness, loss
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "metric_attacks",
     "metric_scores",
     "midpoint",
+    "most_isolated",
     "named",
     "neighbours",
     "outlier_tail",

@@ -2,6 +2,7 @@
 tail.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -48,21 +49,52 @@ def neighbours(features, radius):
     >>> neighbours([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0]], radius=0.1)
     array([1, 1, 0])
     """
-    features = checks.real_array("features", features, 2)
-    radius = checks.number("radius", radius, 0, high=2)
-    if not features.any(axis=1).all():
-        checks.fail(
-            "features",
-            f"{int((~features.any(axis=1)).sum())} rows of zeros",
-            "a direction for each example",
-        )
-    close = pairwise_distances_chunked(
-        features,
-        metric="cosine",
-        reduce_func=lambda block, start: _within(block, start, radius),
-        working_memory=64,
-    )
-    return np.concatenate(list(close)) - 1
+    return _by_blocks(features, radius, _within) - 1
+
+
+def most_isolated(features, share, *, radius):
+    """The examples with the fewest neighbours, exactly a share of all.
+
+    Long et al. 2020 attack few examples, the outliers. A limit on the number of neighbours selects
+    far more where many have none; so among those with equally many, the ones whose nearest other
+    example is farthest away come first, and of examples that lie alike the first rows.
+
+    Parameters
+    ----------
+    features : array (n, d)
+        As for `neighbours`.
+    share : float
+        Of all examples, in (0, 1]; rounded up to a whole number of them.
+    radius : float
+        As for `neighbours`.
+
+    Returns
+    -------
+    bool array (n,)
+        True for ``ceil(share * n)`` examples, for `outlier_tail` to attack.
+
+    Raises
+    ------
+    ValueError
+        A share out of range, or what `neighbours` refuses.
+
+    Notes
+    -----
+    The equation is that of Long et al. 2020 as Carlini et al. 2022, section V-C, have it, "filters
+    out a fraction of outliers"; the order among equals is ours. Taught in book/lira.ipynb.
+
+    Examples
+    --------
+    >>> most_isolated([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [-1.0, 0.0]], 0.25, radius=0.1)
+    array([False, False, False,  True])
+    """
+    share = checks.number("share", share, 0, high=1, open_low=True)
+    crowd, nearest = _by_blocks(features, radius, _within_and_nearest).T
+    # rounded first: 0.1 * 30 is a little more than 3
+    count = math.ceil(round(share * len(crowd), 6))
+    chosen = np.zeros(len(crowd), bool)
+    chosen[np.lexsort((-nearest, crowd))[:count]] = True
+    return chosen
 
 
 def outlier_tail(target, shadow, shadow_member, *, vulnerable=None):
@@ -83,8 +115,8 @@ def outlier_tail(target, shadow, shadow_member, *, vulnerable=None):
     shadow_member : bool array (S, n)
         True where example i trained shadow model s; those models are not used.
     vulnerable : bool array (n,), optional
-        The examples that are attacked, such as ``neighbours(features, radius) < 5``; all others
-        score 0. None: all.
+        The examples that are attacked, such as those of `most_isolated`; all others score 0.
+        None: all.
 
     Returns
     -------
@@ -147,11 +179,38 @@ def _every_target(signals, member, vulnerable=None):
 outlier_tail.every_target = _every_target
 
 
+def _by_blocks(features, radius, reduced):
+    """`reduced(distances, first row, radius)` of the cosine distances of blocks of rows, joined."""
+    features = checks.real_array("features", features, 2)
+    radius = checks.number("radius", radius, 0, high=2)
+    if not features.any(axis=1).all():
+        checks.fail(
+            "features",
+            f"{int((~features.any(axis=1)).sum())} rows of zeros",
+            "a direction for each example",
+        )
+    found = pairwise_distances_chunked(
+        features,
+        metric="cosine",
+        reduce_func=lambda block, start: reduced(block, start, radius),
+        working_memory=64,
+    )
+    return np.concatenate(list(found))
+
+
 def _within(block, start, radius):
     """How many of each row are within the radius, itself included, whatever rounding says of it."""
     rows = np.arange(len(block))
     block[rows, start + rows] = 0
     return (block <= radius).sum(axis=1)
+
+
+def _within_and_nearest(block, start, radius):
+    """How many of each row are within the radius, and how far the nearest other is."""
+    crowd = _within(block, start, radius)
+    rows = np.arange(len(block))
+    block[rows, start + rows] = np.inf
+    return np.c_[crowd, block.min(axis=1)]
 
 
 def _scores(x, out, excess, among=0):

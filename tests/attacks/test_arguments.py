@@ -140,6 +140,17 @@ CASES = [
         {"radius": 2.1},
     ),
     *refusals.of(
+        attacks.most_isolated,
+        {"features": np.eye(2), "share": 0.5, "radius": 2},
+        {"features": [1.0, 2.0]},
+        {"features": [[1.0, NAN]]},
+        {"features": [[0.0, 0.0], [0.0, 1.0]]},
+        {"share": 0},
+        {"share": 1.1},
+        {"radius": -0.1},
+        {"radius": 2.1},
+    ),
+    *refusals.of(
         attacks.class_thresholds,
         {"score": SIGNAL, "labels": LABELS, "member": MEMBER},
         {"score": [SIGNAL]},

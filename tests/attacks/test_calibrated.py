@@ -227,6 +227,37 @@ class TestNeighbours:
         with pytest.raises(ValueError, match="features: given 1 rows of zeros"):
             attacks.neighbours(np.eye(3)[[0, 1]] * [[1], [0]], 0.1)
 
+    @pytest.mark.parametrize("share", [0.025, 0.1, 0.34, 1.0])
+    @pytest.mark.parametrize("radius", [0.0, 0.05, 2.0])
+    def test_the_most_isolated_by_loops(self, share, radius):
+        features = np.random.default_rng(13).normal(size=(40, 3))
+        place = []
+        for i, a in enumerate(features):
+            others = [
+                1 - a @ b / math.sqrt((a @ a) * (b @ b)) for j, b in enumerate(features) if j != i
+            ]
+            place.append((sum(d <= radius for d in others), -min(others)))
+        want = sorted(range(40), key=place.__getitem__)[: math.ceil(share * 40)]
+        found = attacks.most_isolated(features, share, radius=radius)
+        np.testing.assert_array_equal(np.flatnonzero(found), sorted(want))
+
+    @pytest.mark.parametrize(
+        "n, share, count", [(30, 0.1, 3), (29, 0.1, 3), (7, 0.01, 1), (1, 1, 1)]
+    )
+    def test_a_share_is_a_share_even_of_examples_that_lie_alike(self, n, share, count):
+        found = attacks.most_isolated(np.ones((n, 2)), share, radius=0.1)
+        np.testing.assert_array_equal(np.flatnonzero(found), np.arange(count))
+
+    def test_isolation_is_told_in_blocks_as_at_once(self):
+        features = np.random.default_rng(14).normal(size=(3200, 4))  # two blocks of 64 MB
+        unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+        far = 1 - unit @ unit.T
+        np.fill_diagonal(far, np.inf)
+        order = np.lexsort((-far.min(axis=1), (far <= 0.002).sum(axis=1)))
+        assert ((far <= 0.002).sum(axis=1) == 0).sum() > 320  # so that distances decide
+        found = attacks.most_isolated(features, 0.1, radius=0.002)
+        np.testing.assert_array_equal(np.flatnonzero(found), np.sort(order[:320]))
+
     def test_those_that_are_not_vulnerable_score_zero(self):
         x, member = made(12, 20, 12)
         vulnerable = np.arange(20) % 3 == 0
