@@ -83,19 +83,26 @@ def seed(number):
 def fit(function):
     """Decorate what trains models: its argument `rngs`, one generator for each model, is shifted.
 
+    Raises
+    ------
+    ValueError
+        When called, for `rngs` that is no sequence.
+
     Examples
     --------
     >>> fit(lambda rngs: rngs[0].random())([np.random.default_rng(1)]) < 1
     True
     """
-    place = list(inspect.signature(function).parameters).index("rngs")
+    signature = inspect.signature(function)
 
     @functools.wraps(function)
     def shifted(*args, **kwargs):
-        args = list(args)
-        holder, key = (args, place) if place < len(args) else (kwargs, "rngs")
-        if shift() and all(isinstance(rng, np.random.Generator) for rng in holder[key]):
-            holder[key] = [generator(rng) for rng in holder[key]]
-        return function(*args, **kwargs)  # which says what is wrong with anything else
+        given = signature.bind(*args, **kwargs)
+        rngs = given.arguments["rngs"]
+        if not hasattr(rngs, "__len__"):
+            checks.fail("rngs", type(rngs).__name__, "a sequence of one generator for each model")
+        if shift() and all(isinstance(rng, np.random.Generator) for rng in rngs):
+            given.arguments["rngs"] = [generator(rng) for rng in rngs]
+        return function(*given.args, **given.kwargs)  # it says what is wrong with anything else
 
     return shifted

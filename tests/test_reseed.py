@@ -1,5 +1,7 @@
 """The shift of the seeds reaches every training of the library and nothing else."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,67 @@ def test_a_shift_changes_a_training_and_gives_the_same_again(name, monkeypatch):
     assert not np.array_equal(one, plain) and not np.array_equal(TRAININGS[name](), one)
 
 
+FITS = {
+    "Classifier": RECIPE,
+    "AdversarialRegularization": train.AdversarialRegularization(RECIPE, 1.0, REFERENCE),
+    "Distillation": train.Distillation(RECIPE, 2.0),
+    "Hamp": train.Hamp(RECIPE, 0.5),
+    "L1Penalty": train.L1Penalty(RECIPE, 0.01),
+    "PrivateImages": PRIVATE_IMAGES,
+    "PrivateSGD": train.PrivateSGD(RECIPE, 1.0, 1.0),
+    "RelaxLoss": train.RelaxLoss(RECIPE, 0.5),
+}
+OTHERS = {"coins": np.ones((1, 3), bool), "fit": RECIPE, "epochs": [1, 2]}
+
+
+def ways_to_train():
+    """{name: function} of everything in `train` that takes training sets and generators."""
+    found = {}
+    for name in train.__all__:
+        made = getattr(train, name)
+        if not inspect.isclass(made):
+            found[name] = made
+            continue
+        for method, function in vars(made).items():
+            public = method == "__call__" or (method[0] != "_" and method != "prepared")
+            if inspect.isfunction(function) and public:
+                found[f"{name}.{method}"] = function
+    return {
+        name: function
+        for name, function in found.items()
+        if "members" in (given := inspect.signature(function).parameters)
+        and given.keys() & {"rng", "rngs"}
+    }
+
+
+def numbers(result):
+    """All arrays of a result behind one another."""
+    if isinstance(result, dict):
+        result = tuple(result.values())
+    if not isinstance(result, tuple):
+        return np.ravel(result)
+    return np.concatenate([numbers(part) for part in result])
+
+
+@pytest.mark.parametrize("name", ways_to_train())
+def test_no_way_to_train_is_left_out(name, monkeypatch):
+    x, y, members = inputs()
+    if name.startswith("PrivateImages"):
+        x = x.reshape(N, 2, 2)
+    function, found = ways_to_train()[name], []
+    given = OTHERS | {"self": FITS.get(name.split(".")[0]), "x": x, "y": y, "members": members}
+    for shift in ("1", "2"):
+        monkeypatch.setenv(reseed.VARIABLE, shift)
+        given |= {"rng": np.random.default_rng(3), "rngs": [np.random.default_rng(3)]}
+        wanted = {part: given[part] for part in inspect.signature(function).parameters}
+        found.append(numbers(function(**wanted)))
+    assert not np.array_equal(*found)
+
+
+def test_the_ways_to_train_are_found():
+    assert {"Classifier.__call__", "PrivateSGD.audited", "epoch_logits"} <= ways_to_train().keys()
+
+
 def test_data_and_masks_stay(monkeypatch):
     def drawn():
         rng = np.random.default_rng(1)
@@ -125,3 +188,13 @@ def test_bad_generators_are_named_with_a_shift_too(monkeypatch):
     monkeypatch.setenv(reseed.VARIABLE, "1")
     with pytest.raises(ValueError, match=r"rngs\[0\]"):
         RECIPE(*inputs(), [7])
+
+
+@pytest.mark.parametrize("shift", ["0", "1"])
+@pytest.mark.parametrize("rngs", [None, np.random.default_rng(0)])
+def test_what_is_no_sequence_of_generators_is_named(rngs, shift, monkeypatch):
+    monkeypatch.setenv(reseed.VARIABLE, shift)
+    expected = f"^rngs: given {type(rngs).__name__}, expected a sequence of one generator"
+    for fit in (RECIPE, shadow.each(np.negative, np.negative)):
+        with pytest.raises(ValueError, match=expected):
+            fit(*inputs(), rngs)

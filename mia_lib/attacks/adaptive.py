@@ -160,7 +160,8 @@ def decide_in_folds(
         checks.fail(
             "shadow_logits", f"{widths[1]} classes", f"{widths[0]} classes, as many as the target's"
         )
-    target_labels, shadow_labels = np.asarray(target_labels), np.asarray(shadow_labels)
+    target_labels = checks.labels("target_labels", target_labels, len(target["correctness"]))
+    shadow_labels = checks.labels("shadow_labels", shadow_labels, len(shadow["correctness"]))
     member = checks.boolean_array("shadow_member", shadow_member, shape=shadow_labels.shape)
     folds = checks.integer("folds", folds, 2)
     fewest = min(np.count_nonzero(member), np.count_nonzero(~member))

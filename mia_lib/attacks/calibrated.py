@@ -109,6 +109,7 @@ def _difficulty_every_target(signals, member):
 
 
 difficulty_calibration.every_target = _difficulty_every_target
+difficulty_calibration.needs = ("OUT",)
 
 
 def reference_quantile(target, shadow, shadow_member):
@@ -169,6 +170,7 @@ def _quantile_every_target(signals, member):
 
 
 reference_quantile.every_target = _quantile_every_target
+reference_quantile.needs = ("OUT",)
 
 
 def class_calibrated(target, shadow, shadow_member, labels, *, shadow_labels=None, fallback=False):

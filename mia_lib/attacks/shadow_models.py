@@ -69,7 +69,8 @@ def means_without_each(signals, member):
         np.cumsum(values[:-1], axis=0, out=rest[1:])
         rest[:-1] += np.cumsum(values[:0:-1], axis=0)[::-1]
         rest = np.where(side, rest, rest[side.argmax(axis=0), columns])
-        found.append(rest / (side.sum(axis=0) - 1) + middle)
+        with np.errstate(invalid="ignore"):  # of a side that is not read one model may be all
+            found.append(rest / (side.sum(axis=0) - 1) + middle)
     return found
 
 

@@ -117,12 +117,16 @@ def adaptive_suite(
     if n_target != n_shadow:
         given = f"{n_shadow} answers for each record"
         checks.fail("shadow_logits", given, f"{n_target}, as many as the target's")
-    rng, labels = checks.generator(rng), (np.asarray(target_labels), np.asarray(shadow_labels))
+    rng = checks.generator(rng)
     given = target, target_labels, shadow, shadow_labels, shadow_member
     found, fold = decide_in_folds(*given, folds, rng)
+    labels = (
+        checks.labels("target_labels", target_labels, len(target)),
+        checks.labels("shadow_labels", shadow_labels, len(shadow)),
+    )
     answers = (special.softmax(logits, axis=1) for logits in (target, shadow))
     asked, known = (with_label(*pair) for pair in zip(answers, labels))
-    member = np.asarray(shadow_member)
+    member = checks.boolean_array("shadow_member", shadow_member, shape=fold.shape)
     fitted = np.vstack([fold != np.arange(folds)[:, None], np.ones(len(fold), dtype=bool)])
     log_odds = fit_and_ask(known, member, fitted, np.vstack([known, asked]), hidden, epochs, rng)
     # members and non-members count alike, whatever their shares

@@ -11,6 +11,7 @@ from sklearn.metrics import pairwise_distances_chunked
 from mia_lib import checks
 from mia_lib.attacks import shadow_models
 
+DECIMALS = 12  # of a cosine distance; what comes after them differs from block to block
 TAIL = 0.1  # share of the OUT models that the tail is fitted to
 
 
@@ -57,7 +58,8 @@ def most_isolated(features, share, *, radius):
 
     Long et al. 2020 attack few examples, the outliers. A limit on the number of neighbours selects
     far more where many have none; so among those with equally many, the ones whose nearest other
-    example is farthest away come first, and of examples that lie alike the first rows.
+    example is farthest away come first. Of examples that lie alike a fixed draw decides, which
+    knows nothing of the order of the rows: being selected must not tell about membership.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def most_isolated(features, share, *, radius):
     Returns
     -------
     bool array (n,)
-        True for ``ceil(share * n)`` examples, for `outlier_tail` to attack.
+        True for ``ceil(share * n)`` examples, at least one, for `outlier_tail` to attack.
 
     Raises
     ------
@@ -90,10 +92,11 @@ def most_isolated(features, share, *, radius):
     """
     share = checks.number("share", share, 0, high=1, open_low=True)
     crowd, nearest = _by_blocks(features, radius, _within_and_nearest).T
-    # rounded first: 0.1 * 30 is a little more than 3
-    count = math.ceil(round(share * len(crowd), 6))
-    chosen = np.zeros(len(crowd), bool)
-    chosen[np.lexsort((-nearest, crowd))[:count]] = True
+    n = len(crowd)
+    count = max(1, math.ceil(round(share * n, 6)))  # 0.1 * 30 is a little more than 3
+    drawn = np.random.default_rng(0).permutation(n)
+    chosen = np.zeros(n, bool)
+    chosen[np.lexsort((drawn, -nearest, crowd))[:count]] = True
     return chosen
 
 
@@ -177,6 +180,7 @@ def _every_target(signals, member, vulnerable=None):
 
 
 outlier_tail.every_target = _every_target
+outlier_tail.needs = ("OUT",)
 
 
 def _by_blocks(features, radius, reduced):
@@ -189,8 +193,10 @@ def _by_blocks(features, radius, reduced):
             f"{int((~features.any(axis=1)).sum())} rows of zeros",
             "a direction for each example",
         )
+    # a direction has no length, and scikit-learn takes a tiny one for none; powers of two are exact
+    size = np.frexp(np.abs(features).max(axis=1, keepdims=True))[1]
     found = pairwise_distances_chunked(
-        features,
+        np.ldexp(features, -size),
         metric="cosine",
         reduce_func=lambda block, start: reduced(block, start, radius),
         working_memory=64,
@@ -200,6 +206,7 @@ def _by_blocks(features, radius, reduced):
 
 def _within(block, start, radius):
     """How many of each row are within the radius, itself included, whatever rounding says of it."""
+    np.round(block, DECIMALS, out=block)  # so that rows that are equal lie at 0 in every block
     rows = np.arange(len(block))
     block[rows, start + rows] = 0
     return (block <= radius).sum(axis=1)

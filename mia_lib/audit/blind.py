@@ -28,6 +28,8 @@ NUMBERS = 2**24  # numbers that it is shown in all (64 MiB): fewer records where
 WIDE = 4_096  # inputs of a record from which on a random choice of that many stands for all
 WIDEST = 50  # principal components, where there are more inputs than that
 MANY = 20  # values from which on a column of texts or whole numbers is no category
+# Magnitudes from which on sums of squares would overflow, in single and in double precision.
+FAR = {np.float32: 1e15, np.float64: 1e100}
 SHRINK = 1.5  # standard errors by which a difference of means is shrunk
 TREES = {"max_iter": 30, "max_leaf_nodes": 8, "early_stopping": False}
 WAYS = 2  # fitted on the first half and judged on the second, and the reverse
@@ -270,7 +272,17 @@ def _records(o, rows, rng):
     # digits.
     wide = sum(part.shape[1] for part in table) > WIDEST
     kind = np.float32 if wide else np.float64
+    table = [_near(part, FAR[kind]) for part in table]
     return np.concatenate(table, axis=1, dtype=kind, casting="same_kind")
+
+
+def _near(table, far):
+    """A table whose columns with a number beyond `far` are divided by a power of two, which leaves
+    their order and their digits as they are.
+    """
+    largest = np.maximum(table.max(axis=0), -table.min(axis=0))
+    power = np.where(largest > far, np.frexp(largest)[1], 0)
+    return np.ldexp(table, -power) if power.any() else table
 
 
 def _scores(table, member, others, seed):

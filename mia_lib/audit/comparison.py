@@ -29,7 +29,7 @@ def compare(before, after, delta=0.05, *, seed=0):
     Raises
     ------
     ValueError
-        Anything but two `Observations`; as `run`.
+        Anything but two `Observations`; two that share no attack; as `run`.
 
     Notes
     -----
@@ -56,6 +56,9 @@ def compare(before, after, delta=0.05, *, seed=0):
     judged = [conduct.judge(o, delta, seed) for o in (before, after)]
     paired, said = _pairing(before, after)
     names = [name for name in judged[0]["scores"] if name in judged[1]["scores"]]
+    if not names:
+        given = "observations that permit " + ", ".join(judged[1]["scores"])
+        checks.fail("after", given, "an attack that `before` permits too")
     rates = _shared_rates(judged, delta, len(names))
     level = delta / (len(names) * (2 + len(rates)))
     changes = []

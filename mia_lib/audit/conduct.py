@@ -46,7 +46,9 @@ def run(observations, prior=0.5, delta=0.05, seed=0, *, model=None, date=None):
     -----
     Where the shadow models and the target together hold every record equally often, as half masks
     of S + 1 models do, the shadow models alone would betray membership. Then of every record one
-    model of the other side is left out. Taught in book/audit.ipynb.
+    model of the other side is left out, chosen by chance, always the same: were it the first one,
+    most records would lack the same model, and how sure that one is would tell the sides apart.
+    Taught in book/audit.ipynb.
 
     Examples
     --------
@@ -263,8 +265,8 @@ def identity(observations):
 
 
 def _left_out(o):
-    """One model of the other side for each record, where the counts would betray the target; else
-    None.
+    """One model of the other side for each record, by chance, where the counts would betray the
+    target; else None.
     """
     if o.shadow_member is None or o.shadow_labels is not None:
         return None
@@ -272,7 +274,8 @@ def _left_out(o):
     if np.ptp(held + o.member):
         return None
     other = np.where(o.member, ~o.shadow_member, o.shadow_member)
-    return other.argmax(axis=0)
+    drawn = np.random.default_rng(0).random(other.shape)
+    return np.where(other, drawn, -1).argmax(axis=0)
 
 
 def _ceiling(baselines, figures, delta):

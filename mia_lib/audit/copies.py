@@ -1,9 +1,11 @@
 """Copies of a record: rows with the same inputs and the same label.
 
 A classifier that has met one copy knows the other, and an interval that takes two copies for two
-records is too short. So copies stay together where records are split, and count once where they all
-lie on one side. A row that occurs on both sides says nothing about the other ones, so it counts as
-often as it occurs; a table of few cells, in which records agree by coincidence, keeps its power.
+records is too short. So copies stay together where records are split, and count once, whichever
+side they lie on: a rule that asked where they lie would, of most members, count more non-members
+among records with copies than among others, and a model that answers those otherwise would seem to
+leak. Only the cells of a coarse table, in which records agree by coincidence, count row by row, so
+that it keeps its power.
 """
 
 import hashlib
@@ -43,7 +45,7 @@ def groups(features, labels):
 
 
 def once(group, member, least):
-    """Rows that count: of copies that all lie on one side the first.
+    """Rows that count: one of all copies of a record, and every row of a coarse table's cells.
 
     Parameters
     ----------
@@ -57,14 +59,25 @@ def once(group, member, least):
     int array
         Ascending.
 
+    Notes
+    -----
+    Of copies that all lie on one side the first counts. Of copies on both sides one counts that
+    chance chooses, always the same, with the membership that it has: where chance decided for each
+    row who is a member, it is a member as often as any other row. The first would not be where the
+    members come first. More than two copies, and more than one row in 50, that lie on both sides
+    are a cell of a coarse table.
+
     Examples
     --------
-    >>> once(np.array([0, 0, 1, 1, 2]), np.array([1, 1, 1, 0, 0], bool), least=1).tolist()
-    [0, 2, 3, 4]
+    >>> once(np.array([0, 0, 1, 1, 2, 3]), np.array([1, 1, 1, 0, 0, 0], bool), least=1).tolist()
+    [0, 3, 4, 5]
     """
     _, first, name = np.unique(group, return_index=True, return_inverse=True)
-    rows = np.sort(np.append(first, np.flatnonzero(_both_sides(name, member))))
-    rows = np.unique(rows)
+    mixed, coarse = _both_sides(name, member)
+    order = np.random.default_rng(0).permutation(len(group))
+    chosen = order[np.unique(group[order], return_index=True)[1]]
+    rows = np.where(mixed[first], chosen, first)
+    rows = np.unique(np.append(rows, np.flatnonzero(coarse)))
     inside = np.count_nonzero(member[rows])
     return rows if min(inside, len(rows) - inside) >= least else np.arange(len(group))
 
@@ -89,10 +102,9 @@ def halves(group, member, rng):
     >>> bool((first[::2] == first[1::2]).all()), int(first[:8].sum())
     (True, 4)
     """
-    _, name, size = np.unique(group, return_inverse=True, return_counts=True)
-    mixed = _both_sides(name, member)
+    _, name = np.unique(group, return_inverse=True)
+    mixed, coarse = _both_sides(name, member)
     # Rows of a coarse table's cell are told apart; copies are one unit.
-    coarse = mixed & (size[name] > max(2, len(group) // CELL))
     unit = np.where(coarse, len(group) + np.arange(len(group)), name)
     _, start, unit = np.unique(unit, return_index=True, return_inverse=True)
     kind = np.where(mixed & ~coarse, 2, member)[start]
@@ -104,6 +116,9 @@ def halves(group, member, rng):
 
 
 def _both_sides(name, member):
-    """True for rows whose copies are members and non-members."""
+    """True for rows whose copies are members and non-members, and, of these, for rows of a cell of
+    a coarse table.
+    """
     inside, size = np.bincount(name, member), np.bincount(name)
-    return ((inside > 0) & (inside < size))[name]
+    mixed = (inside > 0) & (inside < size)
+    return mixed[name], (mixed & (size > max(2, len(name) // CELL)))[name]

@@ -8,14 +8,17 @@ call that was broken off goes on where it stopped.
 
 import contextlib
 import dataclasses
+import json
+import re
 import tempfile
 import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from mia_lib import checks, shadow
-from mia_lib.audit import answers, records, regression, structure
+from mia_lib import checks, disk, shadow
+from mia_lib.audit import answers, conduct, records, regression, structure
 from mia_lib.audit.observations import Observations
 
 # Noise of the copies that label-only attacks ask about, in standard deviations of each column.
@@ -50,9 +53,10 @@ def observe(
         where labels are other numbers than 0 and 1, a prediction. Whole numbers or texts, one a
         record, are labels alone.
     x : array (n, ...), tensor, pandas.DataFrame, sparse matrix, list of str, dict, or DataLoader
-        Records as the model takes them; a dict of arrays is handed to a network by name, a tuple of
-        arrays (n, ...) by place. Whole numbers stay whole for a network with an embedding. A loader
-        must not shuffle, and gives a label at last or under "labels".
+        Records as the model takes them; a pandas.Series of texts stays one, a dict of arrays is
+        handed to a network by name, a tuple of arrays (n, ...) by place. Whole numbers stay whole
+        for a network with an embedding. A loader must not shuffle, and gives a label at last or
+        under "labels".
     y : array (n,)
         Right classes: 0 ... K - 1, or any that an estimator knows (its `classes_`) or that are
         answered; right numbers for a regression. None with a loader that has them.
@@ -75,7 +79,8 @@ def observe(
     store : path-like, optional
         A folder for the outputs of the shadow models. None: one in the place that MIA_RUNS names,
         so that the same call finds its models again; without `rng`, which makes every call
-        another one, nothing is kept.
+        another one, nothing is kept. Outputs have the scale of a regression's target, so that a
+        folder that is named serves one such target.
 
     Returns
     -------
@@ -87,13 +92,16 @@ def observe(
     ------
     ValueError
         Predictions of a wrong shape, a label that the model does not know; as for `Observations`.
-        All arguments are checked before the first shadow model is trained.
+        All arguments are checked before the first shadow model is trained, and so are the target's
+        outputs and the records, as by `permits`.
 
     Warns
     -----
     UserWarning
-        Where a shadow model is of another type or has other settings than the target: the attacks
-        then rest on models that are not like it.
+        Where the first shadow model is of another type or has other settings than the target: the
+        attacks then rest on models that are not like it. Estimators, networks and other objects
+        that predict are compared, also where the models are found in a store; a function does not
+        say what is behind it.
 
     Notes
     -----
@@ -123,9 +131,10 @@ def observe(
     n_shadow = checks.integer("n_shadow", n_shadow, 4)
     if n_shadow % 2:
         checks.fail("n_shadow", str(n_shadow), "an even number")
+    conduct.permits(seen)
     keep = store is not None or rng is not None
     masks = shadow.half_masks(n_shadow, seen.n, checks.generator(rng))
-    trained = _Shadows(fit, records.digest(x, y), asked, queries)
+    trained = _Shadows(fit, records.digest(x, y), asked.read_by, asked, queries)
     with contextlib.ExitStack() as ended:
         place = store if keep else ended.enter_context(tempfile.TemporaryDirectory())
         found = shadow.train(
@@ -139,6 +148,7 @@ def observe(
         )
         logits = found.logits()
         logits = logits if keep else np.array(logits)
+        trained.remember(found.path / "recipe.json")
     logits = logits[:, 0] if len(queries) == 1 else logits
     return dataclasses.replace(seen, shadow_logits=logits, shadow_member=masks)
 
@@ -157,6 +167,8 @@ class Noise:
     seed: int
 
     def __call__(self, x):
+        if isinstance(x, pd.DataFrame):
+            return pd.DataFrame(self(x.to_numpy()), index=x.index, columns=x.columns)
         spread = x.std(axis=0, dtype=np.float64)
         drawn = np.random.default_rng(self.seed).normal(size=x.shape)
         return (x + self.scale * spread * drawn).astype(np.result_type(x.dtype, np.float32))
@@ -170,7 +182,7 @@ class _Asked:
         self.first = answers.ask("predict", predict, x)
         self.task = answers.task(predict, self.first, y)
         self.labels_alone = self.task != answers.REGRESSION and answers.labels_alone(self.first)
-        self.classes = None
+        self.classes = self.scale = None
         if self.task == answers.REGRESSION:
             predictions = _one("predict", self.first, len(y))
             self.targets = checks.real_array("y", y, 1)
@@ -194,6 +206,11 @@ class _Asked:
                 expected = f"one of the model's classes_, {known}"
                 checks.fail("y", f"the label {unknown[0]!r}", expected)
             self.labels = answers.places(self.classes, y)
+
+    @property
+    def read_by(self):
+        """What decides, beside the records, how the answers of a shadow model are read."""
+        return self.scale if self.classes is None else self.classes.tolist()
 
     def read(self, name, model, found):
         """Answers as logits (n, K)."""
@@ -248,22 +265,35 @@ class _Query:
 
 @dataclasses.dataclass(frozen=True)
 class _Shadows:
-    """A fit for `shadow.train` on row numbers; a store knows it by its fit and its data."""
+    """A fit for `shadow.train` on row numbers; a store knows it by its fit, its data and how
+    answers are read.
+    """
 
     fit: object
     data: str
+    read_by: object
     asked: dataclasses.InitVar
     queries: dataclasses.InitVar
 
     def __post_init__(self, asked, queries):
         object.__setattr__(self, "_asked", asked)
         object.__setattr__(self, "_queries", queries)
+        object.__setattr__(self, "_recipe", None)
 
     def __call__(self, x, y, members, rngs):
         asked = self._asked
         made = [self.fit(records.rows(asked.x, row), asked.y[row]) for row in members]
-        _compare(asked.predict, made[0])
+        if self._recipe is None:  # at the first model, before hours go into the others
+            object.__setattr__(self, "_recipe", _recipe(made[0]))
+            _compare(_recipe(asked.predict), self._recipe)
         return made
+
+    def remember(self, file):
+        """Keep with the outputs what was trained; compare what another call trained."""
+        if self._recipe is not None:
+            disk.write_json(file, self._recipe)
+        elif file.exists():
+            _compare(_recipe(self._asked.predict), json.loads(file.read_text()))
 
     def logits(self, state, x):
         asked, query = self._asked, self._queries[int(x[0, 1])]
@@ -275,7 +305,7 @@ class _Shadows:
 def _queries(queries, x, labels_alone):
     """None, which stands for the records themselves, and the functions that make copies."""
     if queries is None:
-        noisy = labels_alone and isinstance(x, np.ndarray) and x.dtype.kind in "fiu"
+        noisy = labels_alone and _numeric(x)
         made = [Noise(s, k) for s in NOISE for k in range(COPIES)] if noisy else []
         return [None, *made]
     try:
@@ -285,6 +315,13 @@ def _queries(queries, x, labels_alone):
     if not all(map(callable, queries)):
         checks.fail("queries", "an entry that is no function", "functions x -> x'")
     return [None, *queries]
+
+
+def _numeric(x):
+    """Whether records are an array or a frame of numbers, to which noise can be added."""
+    if isinstance(x, pd.DataFrame):
+        return all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in x.dtypes)
+    return isinstance(x, np.ndarray) and x.dtype.kind in "fiu"
 
 
 def _one(name, found, n):
@@ -303,26 +340,32 @@ def _all_labels(y, answered):
         checks.fail("y", "labels of several types", "labels of one type, as the model answers")
 
 
-def _compare(target, model):
+def _recipe(model):
+    """How a model is made, so far as it says: its type and its settings; None of a function."""
+    library = records.torch()
+    if library is not None and isinstance(model, library.nn.Module):
+        settings = {"their layers": model}
+    elif hasattr(model, "get_params"):
+        settings = {k: v for k, v in model.get_params().items() if k != "random_state"}
+    elif any(hasattr(model, name) for name in ("predict_proba", "decision_function", "predict")):
+        settings = {}
+    else:
+        return None
+    # without addresses, which are others in every process
+    said = {k: re.sub(r" at 0x[0-9a-fA-F]+", "", repr(v)) for k, v in settings.items()}
+    return {"type": type(model).__name__, "settings": said}
+
+
+def _compare(target, made):
     """Warn where a shadow model was not made like the target."""
-    if type(target) is not type(model):
-        if callable(target) and not hasattr(target, "predict_proba"):
-            return  # a function does not say what is behind it
+    if target is None or made is None:
+        return
+    if target["type"] != made["type"]:
         warnings.warn(
-            f"the target is a {type(target).__name__}, the shadow models are "
-            f"{type(model).__name__}s",
-            stacklevel=3,
+            f"the target is a {target['type']}, the shadow models are {made['type']}s", stacklevel=3
         )
         return
-    settings = [
-        one.get_params() if hasattr(one, "get_params") else repr(one) for one in (target, model)
-    ]
-    if isinstance(settings[0], dict):
-        settings = [
-            {k: repr(v) for k, v in each.items() if k != "random_state"} for each in settings
-        ]
-        other = sorted(k for k in settings[0] if settings[0][k] != settings[1].get(k))
-        if other:
-            warnings.warn(f"target and shadow models differ in {', '.join(other)}", stacklevel=3)
-    elif settings[0] != settings[1]:
-        warnings.warn("target and shadow models differ in their layers", stacklevel=3)
+    settings = made["settings"]
+    other = sorted(k for k, v in target["settings"].items() if v != settings.get(k))
+    if other:
+        warnings.warn(f"target and shadow models differ in {', '.join(other)}", stacklevel=3)

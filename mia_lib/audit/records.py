@@ -1,8 +1,9 @@
 """The records that a model is asked about, in whatever form the model takes them."""
 
 import hashlib
+import pickle
 import sys
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -29,15 +30,16 @@ def taken(x, y=None):
     Parameters
     ----------
     x : array, tensor, pandas.DataFrame, sparse matrix, list of str, dict of arrays, or DataLoader
-        Several inputs are a dict by name, or a tuple of arrays by place. A loader gives inputs, or
-        inputs and at last the label, always in the same order.
+        A pandas.Series of texts stays one, any other becomes a frame of one column. Several inputs
+        are a dict by name, or a tuple of arrays by place. A loader gives inputs, or inputs and at
+        last the label, always in the same order.
     y : array (n,) or tensor, optional
         None: those of the loader.
 
     Returns
     -------
     records
-        A frame, a sparse table, an array, or a dict or tuple of arrays.
+        A frame, a series of texts, a sparse table, an array, or a dict or tuple of arrays.
     labels : array
 
     Raises
@@ -127,7 +129,8 @@ def rows(x, chosen):
 
 def numbers(x):
     """Records as numbers, for the blind baseline: texts as 0/1 columns or counts of hashed words,
-    missing numbers marked.
+    times and spans as seconds, cells of other kinds as the texts that they print, missing numbers
+    marked.
 
     Examples
     --------
@@ -143,7 +146,7 @@ def numbers(x):
         x = x[:, None] if x.ndim == 1 else x
         if x.dtype.kind != "f" or x.ndim > 2 or not np.isnan(x).any():
             return x
-    table = pd.DataFrame(x).infer_objects()
+    table = _plain(pd.DataFrame(x).infer_objects())
     wide = [name for name in table if _free_text(table[name])]
     found = [_words(table[name]) for name in wide]
     rest = table.drop(columns=wide)
@@ -168,18 +171,26 @@ def digest(*given):
             found.update(digest(*parts(part)).encode())
         elif sparse.issparse(part):
             found.update(disk.hash_arrays(part.data, part.indices, part.indptr).encode())
-        elif hasattr(part, "iloc"):
-            found.update(pd.util.hash_pandas_object(part, index=False).to_numpy().tobytes())
-        elif part.dtype.hasobject:
-            found.update(pd.util.hash_array(part.reshape(-1)).tobytes())
+        elif hasattr(part, "iloc") or part.dtype.hasobject:
+            found.update(_cells(part))
         else:
             found.update(disk.hash_arrays(part).encode())
     return found.hexdigest()
 
 
+def _cells(part):
+    """A frame, or an array of objects, by what is in its cells."""
+    try:
+        if hasattr(part, "iloc"):
+            return pd.util.hash_pandas_object(part, index=False).to_numpy().tobytes()
+        return pd.util.hash_array(part.reshape(-1)).tobytes()
+    except TypeError:  # cells without a hash, such as lists
+        return pickle.dumps(part)
+
+
 def _form(x, n):
     if hasattr(x, "iloc"):
-        return x.to_frame() if x.ndim == 1 else x
+        return x.to_frame() if x.ndim == 1 and not _texts(x) else x
     if sparse.issparse(x):
         return x.tocsr()
     if isinstance(x, Mapping):
@@ -199,6 +210,12 @@ def _form(x, n):
     if found.ndim == 0 or found.size == 0:
         checks.fail("x", f"{type(x).__name__} of shape {found.shape}", "at least one record")
     return found
+
+
+def _texts(series):
+    return pd.api.types.is_string_dtype(series.dtype) and all(
+        isinstance(item, str) for item in series
+    )
 
 
 def _by_place(x, n):
@@ -264,6 +281,26 @@ def _dense(x):
     if x.shape[1] > width:  # as many columns as fit, always the same ones
         x = x[:, np.sort(np.random.default_rng(0).choice(x.shape[1], width, replace=False))]
     return np.asarray(x.toarray())
+
+
+def _plain(table):
+    """A table of numbers, texts and categories, its columns called by their places."""
+    columns = [_plain_column(table.iloc[:, place]) for place in range(table.shape[1])]
+    return pd.concat(columns, axis=1, keys=range(len(columns)))
+
+
+def _plain_column(column):
+    if isinstance(column.dtype, pd.PeriodDtype):
+        column = column.dt.to_timestamp()
+    kind = column.dtype
+    if kind.kind in "mM":  # times since the first, which is as good as any
+        span = column - column.min() if kind.kind == "M" else column
+        return span.dt.total_seconds()
+    # truths beside numbers, and numbers that may be missing, would make a table of objects
+    if kind.kind == "b" or (kind.kind in "fiu" and not isinstance(kind, np.dtype)):
+        return pd.Series(column.to_numpy(np.float64, na_value=np.nan), index=column.index)
+    odd = kind.kind == "c" or not all(isinstance(value, Hashable) for value in column)
+    return column.astype(str) if odd else column
 
 
 def _free_text(column):

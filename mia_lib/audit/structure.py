@@ -9,6 +9,14 @@ import numpy as np
 
 from mia_lib.audit import records
 
+# Modules of what any estimator is made from, and of what only holds other models.
+FRAMES = (
+    "sklearn.base",
+    "sklearn.utils",
+    "sklearn.pipeline",
+    "sklearn.model_selection",
+    "sklearn.calibration",
+)
 FEW = 5  # records of a leaf below which they are nearly alone in it
 DEEP = 4  # models within models that are looked into
 
@@ -32,7 +40,8 @@ def warnings_of(model, n_members):
     -------
     tuple of str, or None
         Empty where nothing was found; None where the model is a function, or of a kind that is not
-        known, so that nothing could be looked at.
+        known, so that nothing could be looked at: nothing was found, and no part of it that
+        predicts is a class of scikit-learn.
 
     Notes
     -----
@@ -59,7 +68,8 @@ def warnings_of(model, n_members):
         found += _stored(part)
     found += _leaves(parts)
     count = sum(map(_trained_numbers, parts))
-    return tuple(dict.fromkeys([*found, *_more_numbers(type(model).__name__, count, n_members)]))
+    found += _more_numbers(type(model).__name__, count, n_members)
+    return tuple(dict.fromkeys(found)) if found or any(map(_known, parts)) else None
 
 
 def _parts(model, depth=0):
@@ -78,6 +88,13 @@ def _parts(model, depth=0):
     for part in inner:
         if hasattr(part, "get_params") or hasattr(part, "estimator"):
             yield from _parts(part, depth + 1)
+
+
+def _known(part):
+    """Whether a part predicts by itself and is a class of scikit-learn, or made from one."""
+    modules = [base.__module__ for base in type(part).__mro__]
+    nearest = next((name for name in modules if name.startswith("sklearn.")), FRAMES[0])
+    return hasattr(part, "predict") and not nearest.startswith(FRAMES)
 
 
 def _stored(part):

@@ -28,11 +28,14 @@ def equal_mass(values, bins):
     """Edges between at most `bins` cells that share the m values evenly, but for ties.
 
     Every inner edge is one of the values, so that an increasing map of the signal moves the edges
-    along with it; a point between two values would not move along.
+    along with it; a point between two values would not move along. A smallest value that ties is no
+    edge: nothing may ever lie below it, and an empty cell makes every limit wider.
     """
     values = np.sort(values, axis=None)
     ranks = np.round((values.size + 1) * np.arange(1, bins) / bins).astype(int) - 1
     inner = np.unique(values[np.clip(ranks, 0, values.size - 1)])
+    if np.count_nonzero(values == values[0]) > 1:
+        inner = inner[inner > values[0]]
     return np.concatenate([[-np.inf], inner, [np.inf]])
 
 

@@ -4,6 +4,7 @@ most exposed examples.
 Taught in book/bayes.ipynb.
 """
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +13,11 @@ from mia_lib import checks, intervals
 from mia_lib.bayes import cells, risk, samples
 from mia_lib.bayes.estimators import permutation_p_value, sign_split_advantage
 from mia_lib.bayes.histogram import Histogram
+from mia_lib.bayes.kernel_density import KernelDensity
 from mia_lib.bayes.threshold import threshold_advantage
 from mia_lib.intervals import Estimate
+
+FEW = 100  # examples of a group, with fewer of which a density's far limits are no limits
 
 
 def membership_privacy(query, delta=0.05):
@@ -211,7 +215,7 @@ def compare_queries(signals, prior=0.5, bins=100, *, delta=0.05, n_permutations=
     Raises
     ------
     ValueError
-        No entry, an entry that is not a pair; as for `Histogram`.
+        No entry, an entry that is not a pair, a query without bins; as for `Histogram`.
 
     Notes
     -----
@@ -231,13 +235,16 @@ def compare_queries(signals, prior=0.5, bins=100, *, delta=0.05, n_permutations=
     if (
         not isinstance(signals, dict)
         or not signals
-        or any(len(pair) != 2 for pair in signals.values())
+        or any(not hasattr(pair, "__len__") or len(pair) != 2 for pair in signals.values())
     ):
         checks.fail(
             "signals",
             repr(type(signals).__name__),
             "a dict of name to (member_signal, nonmember_signal)",
         )
+    lacking = [name for name in signals if name not in bins] if isinstance(bins, dict) else []
+    if lacking:
+        checks.fail("bins", f"a dict without {lacking[0]!r}", "an entry for every query")
     seed = int(checks.generator(rng).integers(2**63))
     each = checks.delta(delta) / len(signals)
     return {
@@ -302,7 +309,8 @@ def sure_risk(query, signal, delta=0.05):
     signal : array_like (n,) or (n, d)
         Of members or non-members.
     delta : float
-        Probability, at most, that any of the n statements is false.
+        Probability, at most, that any of the n statements is false. That is so for a `Histogram`;
+        for a `KernelDensity` it is nominal, see the notes.
 
     Returns
     -------
@@ -314,9 +322,21 @@ def sure_risk(query, signal, delta=0.05):
     ValueError
         As for `query.risk_interval`.
 
+    Warns
+    -----
+    UserWarning
+        A `KernelDensity` with fewer than 100 examples in a group.
+
     Notes
     -----
-    Each interval of f_p is given delta / n (Bonferroni). Used in notebooks/gan.ipynb.
+    Each interval of f_p is given delta / n (Bonferroni). Those of a `KernelDensity` are asymptotic,
+    and at delta / n it is their far tail that is asked for. In one dimension, with Scott's
+    bandwidth and signals of one law for both groups, some statement about a member was false in at
+    most 8 % of simulated samples with 100 non-members (2,000 members, delta 0.05), and in up to 75
+    % with 20, where a fifth of the samples had an abs(f_p) of "at least 0.99". So a warning is
+    given where a group has fewer than 100 examples. In three dimensions it was 15 % with 100
+    non-members, and in ten every sample, even with 1,000 in both groups. Used in
+    notebooks/gan.ipynb.
 
     Examples
     --------
@@ -324,5 +344,10 @@ def sure_risk(query, signal, delta=0.05):
     >>> sure_risk(query, [0.1, 0.5, 0.9]).round(2)
     array([0.  , 0.94, 0.95])
     """
-    low, high = query.risk_interval(signal, checks.delta(delta) / len(signal))
+    signal = checks.real_array("signal", signal, ndim=(1, 2), empty=True)
+    fewest = min(query.n_member, query.n_nonmember)
+    if isinstance(query, KernelDensity) and fewest < FEW:
+        told = f"a kernel density with {fewest} examples in a group: delta is nominal only"
+        warnings.warn(told, stacklevel=2)
+    low, high = query.risk_interval(signal, checks.delta(delta) / max(len(signal), 1))
     return np.maximum(np.maximum(low, -high), 0.0)

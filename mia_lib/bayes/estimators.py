@@ -147,7 +147,8 @@ def held_out_advantages(signals, member, prior=0.5, *, bins=100, n_splits=20, sc
     Raises
     ------
     ValueError
-        As for `Histogram`; a query of another length, a group that is too small.
+        As for `Histogram`; a query of another length, a group that is too small; no query and no
+        score, a query named "heuristic" beside a score.
 
     Notes
     -----
@@ -165,9 +166,9 @@ def held_out_advantages(signals, member, prior=0.5, *, bins=100, n_splits=20, sc
     """
     p, rng = checks.prior(prior), checks.generator(rng)
     checks.integer("n_splits", n_splits, 1)
-    named, member = samples.of_records(
-        signals if score is None else signals | {"heuristic": score}, member
-    )
+    named, member, score = samples.of_records(signals, member, score, ("heuristic",))
+    if score is not None:
+        named = named | {"heuristic": score}
     found = {name: [] for name in named}
     for fit in samples.halves(member, n_splits, rng):
         for name, signal in named.items():

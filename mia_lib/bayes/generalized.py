@@ -30,8 +30,9 @@ def optimal_threshold(metric, posterior, member_mass, nonmember_mass, *, prior=0
     Returns
     -------
     threshold, value : float
-        Member iff eta >= threshold: half-way between two neighbouring posteriors, in [0, 1). Of
-        equal values the largest threshold. The value is the metric there, on these masses.
+        Member iff eta >= threshold: half-way between two neighbouring posteriors, or the upper one
+        where no float64 lies between, in [0, 1]. Of equal values the largest threshold. The value
+        is the metric there, on these masses.
 
     Raises
     ------
@@ -75,7 +76,9 @@ def optimal_threshold(metric, posterior, member_mass, nonmember_mass, *, prior=0
     distinct, group = np.unique(posterior, return_inverse=True)
     # Rates of the rule "eta >= distinct[i]", from the top down.
     rates = [np.cumsum(np.bincount(group, mass)[::-1])[::-1] for mass in masses]
-    cut = np.concatenate([[distinct[0] / 2], (distinct[1:] + distinct[:-1]) / 2])
+    middle = (distinct[1:] + distinct[:-1]) / 2
+    middle = np.where(middle > distinct[:-1], middle, distinct[1:])  # of neighbouring floats
+    cut = np.append(distinct[0] / 2, middle)
     if distinct[-1] < 1:
         cut = np.append(cut, (distinct[-1] + 1) / 2)
         rates = [np.append(rate, 0.0) for rate in rates]

@@ -54,7 +54,8 @@ def half_advantages(
     ------
     ValueError
         NaN or infinite entries, a query of another length, a group that is too small, fewer than
-        two bins or splits, a metric for another prior or without a known threshold.
+        two bins or splits, a metric for another prior or without a known threshold; no query and no
+        score, beside a score a query of the name of an adversary that it adds.
 
     Notes
     -----
@@ -79,9 +80,8 @@ def half_advantages(
         checks.fail("metric", repr(metric), "one whose best threshold on the posterior is known")
     checks.integer("n_splits", n_splits, 2)
     checks.integer("bins", bins, 2)
-    named, member = samples.of_records(signals, member)
-    if score is not None:
-        score = samples.of_records({"score": score}, member)[0]["score"]
+    added = "threshold", "heuristic"
+    named, member, score = samples.of_records(signals, member, score, added)
     found = {}
     for fitted in samples.halves(member, n_splits, rng):
         judged, gains = member[~fitted], {}

@@ -66,7 +66,7 @@ def bin_edges(signal, bins):
                     f"values far enough apart for {count} bins, or the edges in `bins`",
                 )
         else:
-            edge = checks.real_array("bins", entry, ndim=1, finite=False)
+            edge = checks.real_array("bins", entry, ndim=1, finite=False).copy()
             if edge.size < 2 or (edge[1:] <= edge[:-1]).any():
                 checks.fail("bins", f"edges {edge}{where}", "at least two edges that increase")
         edges.append(edge)

@@ -11,6 +11,8 @@ from mia_lib import checks, intervals
 from mia_lib.bayes import kernel_sums, risk, samples
 from mia_lib.intervals import Estimate
 
+DRAWS = 65536  # at most, of an integral by sampling
+
 
 class KernelDensity:
     """The Bayes-optimal adversary against a continuous query, smoothed by a Gaussian kernel.
@@ -97,7 +99,7 @@ class KernelDensity:
         -------
         member, nonmember : float64 arrays (m,)
             p_hat and q_hat, per unit volume of the signal. 0 from about 38 bandwidths off every
-            example.
+            example, and where it is too small for float64; inf or NaN where it is too large.
 
         Raises
         ------
@@ -115,8 +117,7 @@ class KernelDensity:
         >>> f"{member[0]:.4f}", bool(member[0] == nonmember[0])
         ('0.1480', True)
         """
-        scale = self._scale()
-        return tuple(mean * scale for mean in self._kernel_means(signal, exact))
+        return self._densities(*self._kernel_means(signal, exact))
 
     def likelihood_box(self, signal, delta=0.05):
         """Pointwise limits of both densities, each at delta / 2.
@@ -147,14 +148,13 @@ class KernelDensity:
         >>> f"{low[0]:.3f} {high[0]:.3f}"
         '0.000 0.472'
         """
-        scale = self._scale()
         z = special.ndtri(1 - checks.delta(delta) / 4)
         limits = []
         for mean, n in zip(self._kernel_means(signal), (self.n_member, self.n_nonmember)):
             # mu_K / h^d, in units of the kernel without its constant, is 2^(-d / 2).
             half = z * np.sqrt(2 ** (-self.bandwidth.size / 2) * mean / n)
-            limits += [np.maximum(mean - half, 0) * scale, (mean + half) * scale]
-        return tuple(limits)
+            limits += [np.maximum(mean - half, 0), mean + half]
+        return self._densities(*limits)
 
     def risk(self, signal):
         """f_p: the Bayes-optimal adversary's conviction that a signal is a member's.
@@ -199,7 +199,8 @@ class KernelDensity:
         Returns
         -------
         low, high : float64 arrays (m,)
-            (-1, 1) where the risk is NaN.
+            (-1, 1) where the risk is NaN, and where a density itself leaves the range of float64,
+            as in hundreds of dimensions.
 
         Raises
         ------
@@ -216,7 +217,8 @@ class KernelDensity:
         >>> KernelDensity([1.0, 2.0], [-1.0, -2.0], bandwidth=1.0).risk_interval([100.0])
         (array([-1.]), array([1.]))
         """
-        return risk.risk_bounds(*self.likelihood_box(signal, delta), self.prior)
+        with np.errstate(invalid="ignore"):
+            return risk.risk_bounds(*self.likelihood_box(signal, delta), self.prior)
 
     def advantage(self, delta=0.05, rng=None):
         """U_N, and limits of the smoothed query's optimal advantage.
@@ -238,7 +240,7 @@ class KernelDensity:
         Raises
         ------
         ValueError
-            delta outside (0, 1).
+            delta outside (0, 1); so many dimensions that the density underflows, from about 1,300.
 
         Notes
         -----
@@ -282,9 +284,11 @@ class KernelDensity:
         high = value + intervals.mcdiarmid(n1, n2, p, delta=delta) + slack
         return Estimate(value, max(low, least), min(high, 1.0))
 
-    def _scale(self):
-        """From the mean of exp(-u^2 / 2) to a density."""
-        return float(np.prod(1 / (np.sqrt(2 * np.pi) * self.bandwidth)))
+    def _densities(self, *means):
+        """From means of exp(-u^2 / 2) to densities, which in many dimensions may be no float64."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            scale = float(np.prod(1 / (np.sqrt(2 * np.pi) * self.bandwidth)))
+            return tuple(mean * scale for mean in means)
 
     def _kernel_means(self, signal, exact=False):
         """Mean of exp(-u^2 / 2) over each group's examples, (m,) each."""
@@ -313,12 +317,15 @@ class KernelDensity:
         half-width.
         """
         d, p = self.bandwidth.size, self.prior
-        draws = int(np.clip(2e8 / (self.n_member + self.n_nonmember), 4096, 65536)) // 2
+        draws = int(np.clip(2e8 / (self.n_member + self.n_nonmember), 4096, DRAWS)) // 2
         value, variance = 0.0, 0.0
         for points, weight in zip(self._points, (p, 1 - p)):
             at = points[rng.integers(len(points), size=draws)] + rng.standard_normal((draws, d))
             value += weight * np.abs(self.risk(at * self.bandwidth)).mean()
             variance += weight**2 / draws
+        if np.isnan(value):
+            given = f"{d} dimensions, in which the density underflows"
+            checks.fail("member_signal, nonmember_signal", given, "fewer dimensions")
         return float(value), float(np.sqrt(np.log(2 / delta) * variance / 2))
 
     def _bias_bound(self, delta):

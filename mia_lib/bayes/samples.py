@@ -36,16 +36,25 @@ def queries(signal, dimension):
     return array
 
 
-def of_records(signals, member):
-    """Several queries of the same records, finite and as many as `member`, which is checked too."""
-    member = checks.boolean_array("member", member)
+def of_records(signals, member, score=None, taken=()):
+    """Several queries of the same records, and a score or None, finite and as many as `member`,
+    which is checked too. No query beside a score may have a name that is taken.
+    """
+    member = checks.boolean_array("member", member, ndim=1)
     if min(member.sum(), (~member).sum()) < 4:
         checks.fail("member", f"{member.sum()} of {len(member)}", "four members and four others")
-    signals = {name: checks.real_array(name, signal) for name, signal in signals.items()}
-    for name, signal in signals.items():
-        if len(signal) != len(member):
+    if not isinstance(signals, dict):
+        checks.fail("signals", type(signals).__name__, "a dict of name to query")
+    if score is None and not signals:
+        checks.fail("signals", "no query and no score", "one of them at least")
+    if score is not None and signals.keys() & set(taken):
+        checks.fail("signals", f"a query named {' or '.join(taken)} beside a score", "another name")
+    signals = {name: checks.real_array(name, signal, (1, 2)) for name, signal in signals.items()}
+    score = None if score is None else checks.real_array("score", score, 1)
+    for name, signal in [*signals.items(), ("score", score)]:
+        if signal is not None and len(signal) != len(member):
             checks.fail(name, f"{len(signal)} records", f"{len(member)}, as member has")
-    return signals, member
+    return signals, member, score
 
 
 def halves(member, n_splits, rng):

@@ -109,7 +109,7 @@ def top_overlap(first, second, share=0.01, *, delta=0.05, rng=None):
         checks.fail("share", f"{share:g} of {n} records", "at least one record")
 
     def value(weights):
-        size, found = share * weights.sum(axis=1, keepdims=True), []
+        size, found = np.full((len(weights), 1), float(top)), []  # n weights of a whole record
         for pair in pairs:
             inside = []
             for place in pair:

@@ -216,7 +216,8 @@ def accuracy_interval(curve, scores, member, *, delta=0.05, rng=None):
 
     Notes
     -----
-    Run in notebooks/lira.ipynb.
+    Where nobody is misjudged, the lower end is the exact limit of as many trials as the smaller
+    side has examples. Run in notebooks/lira.ipynb.
 
     Examples
     --------
@@ -240,7 +241,13 @@ def accuracy_interval(curve, scores, member, *, delta=0.05, rng=None):
         found = (1 + tp / np.maximum(n1, 1) - fp / np.maximum(n0, 1)) / 2
         return np.where(undefined, np.nan, found)
 
-    return intervals.bootstrap(value, len(counts), checks.delta(delta), rng=rng)
+    found = intervals.bootstrap(value, len(counts), checks.delta(delta), rng=rng)
+    if found.value < 1:
+        return found
+    # Nobody misjudged: resamples show nothing of whom a new record would be, on the smaller side.
+    fewest = min((counts[:, 1] > 0).sum(), (counts[:, 3] > 0).sum())
+    right = float(intervals.clopper_pearson_lower(fewest, fewest, delta / 2))
+    return found._replace(low=min(found.low, (1 + right) / 2))
 
 
 def checked(scores, member):

@@ -27,6 +27,7 @@ BROKEN = (
     EOFError,
     ValueError,
     KeyError,
+    RuntimeError,
     zlib.error,
     lzma.LZMAError,
     tarfile.TarError,
@@ -191,6 +192,8 @@ def members(path, wanted):
     """
     try:
         yield from (_zip_members if path.suffix == ".zip" else _tar_members)(path, wanted)
+    except DataError:  # which is a RuntimeError, and says what is wrong
+        raise
     except BROKEN as error:
         raise DataError(
             f"{path} is damaged or incomplete ({error}), expected a whole archive", path

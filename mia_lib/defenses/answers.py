@@ -141,8 +141,8 @@ def memguard(logits, attacker, budget=1.0, *, n_steps=300, rate=0.1, rng=None):
     Raises
     ------
     ValueError
-        For NaN, a row with two largest logits (no label to keep), parameters out of range, an
-        attacker whose result is not (n,) finite numbers.
+        For NaN, a row with two largest logits or probabilities (no label to keep), parameters out
+        of range, an attacker whose result is not (n,) finite numbers.
 
     Notes
     -----
@@ -152,7 +152,11 @@ def memguard(logits, attacker, budget=1.0, *, n_steps=300, rate=0.1, rng=None):
     as that succeeds; here all records at once. What they leave out: the way back from the point
     found to the original answer keeps the label (a mixture of two answers with the same largest
     entry has it too), so bisection on it finds h = 0 itself, at less distortion. Probability of
-    use: min(1, budget / distortion). Taught in book/defenses.ipynb.
+    use: min(1, budget / distortion).
+
+    The bisection ends on the far side, so that to the last bit h has the other sign than before: to
+    who compares I with exactly 1/2, changed answers are inverted rather than without a signal,
+    until they are published with fewer digits (`rounded`). Taught in book/defenses.ipynb.
 
     Examples
     --------
@@ -168,15 +172,16 @@ def memguard(logits, attacker, budget=1.0, *, n_steps=300, rate=0.1, rng=None):
     checks.integer("n_steps", n_steps, 1)
     checks.number("rate", rate, 0, open_low=True)
     rng = checks.generator(rng)
-    top = np.sort(logits, axis=1)
+
+    z = torch.log_softmax(torch.from_numpy(logits), 1)
+    original = torch.softmax(z, 1)
+    top = np.sort(original.numpy(), axis=1)
     tied = np.flatnonzero(top[:, -1] == top[:, -2])
     if len(tied):
         checks.fail(
             "logits", f"two largest entries in row {tied[0]}", "one largest entry in every row"
         )
 
-    z = torch.log_softmax(torch.from_numpy(logits), 1)
-    original = torch.softmax(z, 1)
     _log_odds(attacker, original)
     found, distortion = original.clone(), torch.full((len(z),), torch.inf, dtype=torch.float64)
     todo, weight = torch.arange(len(z)), FIRST_DISTORTION_WEIGHT
@@ -346,7 +351,8 @@ def fresh_answers(logits, changed, budget=1.0, *, n_queries=10, rng=None):
     Raises
     ------
     ValueError
-        For NaN, shapes that differ, parameters out of range.
+        For NaN, a row with inf or without a finite entry, shapes that differ, parameters out of
+        range.
 
     Notes
     -----
@@ -360,7 +366,7 @@ def fresh_answers(logits, changed, budget=1.0, *, n_queries=10, rng=None):
     >>> answers.shape, round(float(np.exp(answers[..., 0]).mean()), 1)
     ((1000, 1, 2), 0.7)
     """
-    logits, changed = _checked_logits(logits), checks.real_array("changed", changed, finite=False)
+    logits, changed = _checked_logits(logits), _checked_logits(changed, "changed")
     if changed.shape != logits.shape:
         checks.fail("changed", f"shape {changed.shape}", f"the logits' {logits.shape}")
     budget = checks.number("budget", budget, 0, high=2)
@@ -411,11 +417,11 @@ def rounded(probabilities, decimals=1):
     return np.where(total > 0, coarse / np.where(total > 0, total, 1.0), 1 / coarse.shape[-1])
 
 
-def _checked_logits(logits):
-    logits = checks.real_array("logits", logits, 2, finite=False)
+def _checked_logits(logits, name="logits"):
+    logits = checks.real_array(name, logits, 2, finite=False)
     if logits.shape[1] < 2 or (logits == np.inf).any() or not np.isfinite(logits).any(1).all():
         checks.fail(
-            "logits",
+            name,
             f"shape {logits.shape} or a row with +inf or without a finite entry",
             "(n, K) logits, K >= 2",
         )

@@ -59,6 +59,13 @@ def domias(synthetic, reference, x, *, method="kernel", components=10, embedding
     array([0.5, 1.5])
     """
     checks.choice("method", method, ("kernel", "gaussian"))
+    return log_ratio(*on_components(synthetic, reference, x, components, embedding), method)
+
+
+def on_components(synthetic, reference, x, components, embedding=None):
+    """The three sets (m, c), (r, c), (n, c) on the leading principal components of the first two
+    together.
+    """
     components = checks.integer("components", components, 1)
     examples = feature_rows.rows("x", x, embedding, like=("synthetic", synthetic))
     reference = feature_rows.rows("reference", reference, embedding, like=("synthetic", synthetic))
@@ -74,18 +81,27 @@ def domias(synthetic, reference, x, *, method="kernel", components=10, embedding
     axes = PCA(components, svd_solver="full").fit(
         np.concatenate([synthetic, reference]).astype(np.float64)
     )
-    at = axes.transform(examples)
-    return _log_density("synthetic", axes.transform(synthetic), at, method) - _log_density(
-        "reference", axes.transform(reference), at, method
+    return [axes.transform(group) for group in (synthetic, reference, examples)]
+
+
+def log_ratio(synthetic, reference, at, method="kernel"):
+    """`domias` at rows `at`, where all three are on components already."""
+    return _log_density("synthetic", synthetic, at, method) - _log_density(
+        "reference", reference, at, method
     )
+
+
+def varies(points):
+    """Whether rows vary in every component: others have no density."""
+    spread = np.linalg.eigvalsh(np.atleast_2d(np.cov(points, rowvar=False)))
+    return spread[0] > 1e-12 * max(spread[-1], 1e-300)
 
 
 def _log_density(name, points, at, method):
     """Log-density (n,) at rows `at`, estimated from the rows of `points`."""
-    covariance = np.atleast_2d(np.cov(points, rowvar=False))
-    spread = np.linalg.eigvalsh(covariance)
-    if spread[0] <= 1e-12 * max(spread[-1], 1e-300):
+    if not varies(points):
         checks.fail(name, "examples that do not vary in every component", "fewer components")
     if method == "gaussian":
+        covariance = np.atleast_2d(np.cov(points, rowvar=False))
         return np.atleast_1d(stats.multivariate_normal(points.mean(axis=0), covariance).logpdf(at))
     return stats.gaussian_kde(points.T).logpdf(at.T)

@@ -13,7 +13,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from mia_lib import checks, disk, privacy, train
 from mia_lib.generative.js import cross_entropy
 from mia_lib.generative.networks import Discriminator, Generator
-from mia_lib.generative.recipe import GanRecipe, check_real_label
+from mia_lib.generative.recipe import GanRecipe, check_kind, check_real_label
 from mia_lib.generative.training import Run, descend, steps
 
 
@@ -130,6 +130,7 @@ def dp_cgan(x, labels, recipe=DpCganRecipe(), *, checkpoints=None, folder=None, 
     from opacus.optimizers import DPOptimizerFastGradientClipping
     from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping
 
+    check_kind(recipe, DpCganRecipe)
     n = len(checks.real_array("x", x, dtype=None))
     labels = checks.labels("labels", labels, n, n_classes=recipe.n_classes)
     batch_size = checks.integer("batch_size", recipe.batch_size, 1, high=n)

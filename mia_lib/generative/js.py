@@ -10,7 +10,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from mia_lib import checks
 from mia_lib.generative.networks import Discriminator, Generator
-from mia_lib.generative.recipe import GanRecipe, check_real_label
+from mia_lib.generative.recipe import GanRecipe, check_kind, check_real_label
 from mia_lib.generative.training import Run, descend, steps
 
 
@@ -71,8 +71,9 @@ def js_gan(x, recipe=JsGanRecipe(), *, checkpoints=None, folder=None, rng=None):
     Raises
     ------
     ValueError
-        For records outside [0, 1] or of another shape than the networks', a folder of another
-        training, and a loss that is not finite, with the epoch.
+        For records outside [0, 1] or of another shape than the networks', another kind of recipe, a
+        folder of another training or with a damaged file, and a loss that is not finite, with the
+        epoch.
 
     Notes
     -----
@@ -88,6 +89,7 @@ def js_gan(x, recipe=JsGanRecipe(), *, checkpoints=None, folder=None, rng=None):
     >>> sorted(gans), sorted(gans[2].losses)
     ([1, 2], ['discriminator', 'generator'])
     """
+    check_kind(recipe, JsGanRecipe)
     run = Run("JS-GAN", x, recipe, folder=folder, rng=rng)
     generator, of_generator = run.add("generator", lambda: Generator(run.of))
     discriminator, of_discriminator = run.add("discriminator", lambda: Discriminator(run.of))

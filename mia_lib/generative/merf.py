@@ -160,7 +160,7 @@ def dp_merf(
         h of the Gaussian kernel, above 0, in the unit of x. None: a quarter of sqrt(d) for d
         numbers a record. It is not fitted to x, which would cost budget.
     n_steps, batch_size, learning_rate
-        Of the generator's Adam.
+        Of the generator's Adam; whole numbers of at least 1, and above 0.
     rng : numpy.random.Generator, optional
         Draws features, noise and networks; None means fresh entropy. The noise protects nobody who
         may know the seed.
@@ -175,7 +175,7 @@ def dp_merf(
     ------
     ValueError
         A budget that the noise cannot keep, a class without a record, records of another shape than
-        the networks' or outside [0, 1].
+        the networks' or outside [0, 1], weights that are not finite in the end.
 
     Notes
     -----
@@ -210,6 +210,9 @@ def dp_merf(
         if bandwidth is None
         else checks.number("bandwidth", bandwidth, 0, open_low=True)
     )
+    n_steps = checks.integer("n_steps", n_steps, 1)
+    batch_size = checks.integer("batch_size", batch_size, 1)
+    learning_rate = checks.number("learning_rate", learning_rate, 0, open_low=True)
     noise, spent = _budget(epsilon, checks.delta(delta), noise_multiplier)
     rng = checks.generator(rng)
     frequencies = rng.normal(scale=1 / bandwidth, size=(x[0].size, n_features // 2))
@@ -297,9 +300,8 @@ def _means(sums):
 
 def _fitted(networks, wanted, frequencies, n_steps, batch_size, learning_rate, seed):
     """A generator whose mean embeddings are those that are wanted, class by class."""
-    n_steps = checks.integer("n_steps", n_steps, 1)
     n_classes = len(wanted)
-    each = max(1, checks.integer("batch_size", batch_size, 1) // n_classes)
+    each = max(1, batch_size // n_classes)
     with torch.random.fork_rng(devices=[]):
         torch.random.default_generator.manual_seed(seed)
         net = Generator(networks, n_classes)
@@ -316,4 +318,8 @@ def _fitted(networks, wanted, frequencies, n_steps, batch_size, learning_rate, s
         ((means - wanted) ** 2).sum().backward()
         adam.step()
         schedule.step()
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in net.state_dict().values()):
+        checks.fail(
+            "learning_rate", f"{learning_rate:g}, which ends in nan or inf", "a smaller one"
+        )
     return net.eval().requires_grad_(False)

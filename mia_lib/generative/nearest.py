@@ -228,17 +228,28 @@ def monte_carlo(synthetic, x, epsilon, *, weight="log", unit=None, embedding=Non
     )
     synthetic = feature_rows.rows("synthetic", synthetic, embedding).astype(np.float64, copy=False)
 
+    blur = _blur(examples, synthetic)
+    # scikit-learn expands the square of a Euclidean distance, SciPy's name for it does not
+    lost = blur > RESOLVED * epsilon**2
+    if lost:
+        blur = _rounding(examples.shape[1]) * epsilon**2
+
     def summed(distance, start):
+        # copies, and what lies on the sphere, are told by differences, as in `ball_radius`
+        squares = distance**2
+        unsure = np.abs(squares - epsilon**2) <= blur
+        if not lost:
+            unsure |= RESOLVED * squares < blur
+        i, j = np.nonzero(unsure)
+        distance[i, j] = _apart(examples, synthetic, start + i, j)
         inside = distance <= epsilon
         if weight == "count":
             total = inside.sum(axis=1)
         else:
             close = unit / np.maximum(distance, COPY * epsilon)
             total = np.log(close, where=inside, out=np.zeros_like(distance)).sum(axis=1)
-        return np.stack([total, inside.any(axis=1), distance.min(axis=1)], axis=1)
+        return np.stack([total, inside.any(axis=1)], axis=1)
 
-    # scikit-learn expands the square of a Euclidean distance, SciPy's name for it does not
-    lost = _blur(examples, synthetic) > RESOLVED * epsilon**2
     parts = list(
         pairwise_distances_chunked(
             examples,
@@ -248,11 +259,11 @@ def monte_carlo(synthetic, x, epsilon, *, weight="log", unit=None, embedding=Non
             working_memory=WORKING_MEMORY,
         )
     )
-    total, filled, closest = np.concatenate(parts).T
+    total, filled = np.concatenate(parts).T
     if not filled.any():
-        checks.fail(
-            "epsilon", f"{epsilon:g}, for which every ball is empty", f"at least {closest.min():g}"
-        )
+        # in full, so that it can be typed
+        least = repr(float(-nearest_distances(synthetic, examples, 1).max()))
+        checks.fail("epsilon", f"{epsilon!r}, for which every ball is empty", f"at least {least}")
     return total / len(synthetic)
 
 
@@ -273,7 +284,12 @@ def _blur(examples, synthetic):
     largest = max(
         np.einsum("ij,ij->i", rows, rows, dtype=np.float64).max() for rows in (examples, synthetic)
     )
-    return 2 * (examples.shape[1] + 3) * np.finfo(np.float64).eps * largest
+    return _rounding(examples.shape[1]) * largest
+
+
+def _rounding(n_numbers):
+    """What rounding may add to a sum of so many squares, relative to the largest of them."""
+    return 2 * (n_numbers + 3) * np.finfo(np.float64).eps
 
 
 def _squares(some, neighbours):
@@ -295,11 +311,16 @@ def _some_distances(examples, synthetic, pairs, rng):
     """All distances, or those of `pairs` random pairs, drawn with replacement."""
     n, m = len(examples), len(synthetic)
     count = min(pairs, n * m)
-    chosen = np.arange(n * m) if n * m <= pairs else rng.integers(n * m, size=pairs)
-    found = np.empty(count)
+    chosen = np.arange(n * m) if n * m <= pairs else rng.integers(n * m, size=count)
+    return _apart(examples, synthetic, *np.divmod(chosen, m))
+
+
+def _apart(examples, synthetic, i, j):
+    """Distances of examples i to synthetic ones j, by differences."""
+    found = np.empty(len(i))
     block = max(1, WORKING_MEMORY * 2**20 // (16 * examples.shape[1]))
-    for start in range(0, count, block):
-        i, j = np.divmod(chosen[start : start + block], m)
-        difference = examples[i].astype(np.float64) - synthetic[j]
-        found[start : start + block] = np.sqrt((difference**2).sum(axis=1))
+    for start in range(0, len(i), block):
+        some = slice(start, start + block)
+        difference = examples[i[some]].astype(np.float64) - synthetic[j[some]]
+        found[some] = np.sqrt((difference**2).sum(axis=1))
     return found

@@ -160,12 +160,8 @@ def dense(shape, latent, generator_hidden, discriminator_hidden):
     """
     shape = tuple(checks.integer("shape", size, 1) for size in shape)
     latent = checks.integer("latent", latent, 1)
-    for name, widths in (
-        ("generator_hidden", generator_hidden),
-        ("discriminator_hidden", discriminator_hidden),
-    ):
-        for width in widths:
-            checks.integer(name, width, 1)
+    generator_hidden = checks.widths("generator_hidden", generator_hidden)
+    discriminator_hidden = checks.widths("discriminator_hidden", discriminator_hidden)
     n_numbers = torch.Size(shape).numel()
 
     def generator(n_inputs):

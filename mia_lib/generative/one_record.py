@@ -6,10 +6,10 @@ Taught in book/generators_one_record.ipynb.
 import numpy as np
 
 from mia_lib import checks, progress
-from mia_lib.generative.density import domias
+from mia_lib.generative import density
 from mia_lib.generative.nearest import nearest_distance
 
-# Of the members' variance: a generator that varies less draws one record, which has no density.
+# of the members' variance: a generator that varies less draws one record, which has no density
 LEAST_SPREAD = 1e-6
 
 
@@ -42,15 +42,17 @@ def record_signals(stack, x, n_synthetic=1_000, *, k=1, reference=None, componen
     ------
     ValueError
         A release smaller than k, records of another shape or range, a stack of broken networks
-        alone, and as for `domias`.
+        alone or, with a reference, of generators without a density, and as for `domias`.
 
     Notes
     -----
-    A network that broke, or whose generator draws one record only where a density is asked for,
-    keeps its place: for each record it answers as another network does, drawn at random, so that it
-    says nothing of its members and is counted as what it is. `discriminator_score`,
-    `nearest_distance` and `domias` say what each signal is. Taught in
-    book/generators_one_record.ipynb.
+    A network that broke or, where a density is asked for, whose release has none (it draws one
+    record only, or does not vary in every component) keeps its place: for each record it answers as
+    another network does, drawn at random from those that have the record or from those that have it
+    not. A fair coin says from which: the others alone have its members a little less often than its
+    non-members, so that an evenly drawn one would tell of them. So it says nothing of its members
+    and is counted as what it is. `discriminator_score`, `nearest_distance` and `domias` say what
+    each signal is. Taught in book/generators_one_record.ipynb.
 
     Examples
     --------
@@ -74,8 +76,10 @@ def record_signals(stack, x, n_synthetic=1_000, *, k=1, reference=None, componen
         release = stack.gan(s).generate(n_synthetic, draws)
         found["distance"][s] = nearest_distance(release, x, k)
         if reference is not None and stack.spread[s] > LEAST_SPREAD:
-            found["density ratio"][s] = domias(release, reference, x, components=components)
-    return {name: _said_by_others(values, rng) for name, values in found.items()}
+            sets = density.on_components(release, reference, x, components)
+            if density.varies(sets[0]):
+                found["density ratio"][s] = density.log_ratio(*sets)
+    return {name: _said_by_others(values, stack.masks, rng) for name, values in found.items()}
 
 
 def nearest_by_size(stack, x, sizes, *, rng=None):
@@ -123,7 +127,7 @@ def nearest_by_size(stack, x, sizes, *, rng=None):
         release = stack.gan(s).generate(int(sizes[-1]), draws)
         parts = [nearest_distance(part, x) for part in np.split(release, sizes[:-1])]
         found[s] = np.maximum.accumulate(parts, axis=0).T
-    return _said_by_others(found, rng).transpose(2, 0, 1)
+    return _said_by_others(found, stack.masks, rng).transpose(2, 0, 1)
 
 
 def increasing_sizes(sizes):
@@ -134,15 +138,24 @@ def increasing_sizes(sizes):
     return sizes
 
 
-def _said_by_others(values, rng):
+def _said_by_others(values, masks, rng):
     """Answers (S, n) or (S, n, J) in which a network without any is given, record by record, those
-    of another network, drawn at random.
+    of another network: of one that has the record or of one that has it not, by a fair coin, since
+    of the others fewer have the members of this one.
     """
     there = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
     if not there.any():
-        checks.fail("stack", "broken networks alone", "at least one whose weights are finite")
-    values = values.copy()
+        checks.fail(
+            "stack",
+            "broken networks alone, or none whose release has a density",
+            "at least one whose weights are finite and whose release varies",
+        )
+    values, sound, n = values.copy(), values[there], values.shape[1]
+    # of records other than those of the masks none is a member
+    with_it = masks[there] if masks.shape[1] == n else np.zeros(sound.shape[:2], bool)
     for s in np.flatnonzero(~there):
-        others = rng.choice(np.flatnonzero(there), size=values.shape[1])
-        values[s] = values[others, np.arange(values.shape[1])]
+        wanted = with_it == (rng.random(n) < 0.5)
+        wanted |= ~wanted.any(axis=0)  # nobody on that side: any
+        donor = np.where(wanted, rng.random(wanted.shape), -1.0).argmax(axis=0)
+        values[s] = sound[donor, np.arange(n)]
     return values

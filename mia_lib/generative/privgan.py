@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy as categorical
 from mia_lib import checks
 from mia_lib.generative.js import cross_entropy, discriminator_step
 from mia_lib.generative.networks import Discriminator, Generator
-from mia_lib.generative.recipe import GanRecipe, check_real_label
+from mia_lib.generative.recipe import GanRecipe, check_kind, check_real_label
 from mia_lib.generative.training import Run, descend, steps
 
 
@@ -106,6 +106,7 @@ def priv_gan(x, recipe=PrivGanRecipe(), *, checkpoints=None, folder=None, rng=No
     >>> gan.scores(x).shape, sorted(gan.losses)
     ((20, 2), ['discriminators', 'generators', 'privacy'])
     """
+    check_kind(recipe, PrivGanRecipe)
     n_pairs, batch_size = recipe.n_pairs, recipe.batch_size
     run = Run("privGAN", x, recipe, folder=folder, rng=rng)
     if n_pairs > len(run.x):

@@ -259,8 +259,9 @@ def named_queries(names, gan, synthetic, x, *, labels=None, reference=None, embe
         ),
         "embedded": lambda: nearest_distance(synthetic, x, embedding=embedding),
     }
+    names = [checks.choice("names", name, made) for name in names]
     for needed, given in (("domias", reference), ("embedded", embedding)):
         if needed in names and given is None:
             argument = "reference" if needed == "domias" else "embedding"
             checks.fail(argument, "None", f"what the query {needed!r} needs")
-    return {checks.choice("names", name, made): made[name]() for name in names}
+    return {name: made[name]() for name in names}

@@ -72,6 +72,12 @@ class GanRecipe:
         return found | {"betas": list(self.betas)}
 
 
+def check_kind(recipe, kind):
+    """Refuse the recipe of another kind of GAN."""
+    if not isinstance(recipe, kind):
+        checks.fail("recipe", type(recipe).__name__, f"a {kind.__name__}")
+
+
 def check_real_label(value):
     """What a discriminator is told of real records: in (0.5, 1], 1 without label smoothing."""
     return checks.number("real_label", value, 0.5, high=1, open_low=True)

@@ -14,6 +14,7 @@ from mia_lib.intervals import Estimate
 N_RESAMPLES = 1_000
 GRID = 80  # rates that are tried before the best of them is refined
 GOLDEN = (5**0.5 - 1) / 2
+FLAT = 1e-8  # of the sum of squares: what a constant may leave more than the best law
 SECTIONS = 35  # each leaves GOLDEN of the distance between two rates
 
 
@@ -228,8 +229,10 @@ def release_law(sizes, advantages, delta=0.05, *, n_resamples=N_RESAMPLES, rng=N
     book/generative.ipynb. The first record alone is worth A c = rho / n whatever A is, and the two
     are told apart only by sizes at which the curve bends.
 
-    Least squares on the mean over generators. Intervals: percentile bootstrap over generators, or
-    over blocks of records. Taught in book/generators_one_record.ipynb.
+    Least squares on the mean over generators. Where a constant fits as well, the smallest release
+    says all that the largest does: the data do not bound the rate from above, and it is the largest
+    number below 1. Intervals: percentile bootstrap over generators, or over blocks of records.
+    Taught in book/generators_one_record.ipynb.
 
     Examples
     --------
@@ -338,7 +341,12 @@ def _fit(sizes, means):
         low = np.where(first <= second, low, inner[:, 0])
         high = np.where(first <= second, inner[:, 1], high)
     middle = (low + high) / 2
-    return np.exp(middle), best_ceiling(middle[:, None])[0][:, 0]
+    ceiling, left = best_ceiling(middle[:, None])
+    # from the smallest size on the curve of the grid's last rate is flat, as is that of any larger
+    level = np.clip(means.mean(1), 0, 1)
+    flat = ((means - level[:, None]) ** 2).sum(1) <= left[:, 0] + FLAT * (means**2).sum(1)
+    rate = np.where(flat & (level > 0), np.nextafter(1.0, 0.0), np.exp(middle))
+    return rate, np.where(flat, level, ceiling[:, 0])
 
 
 def _estimate(value, resampled, delta):

@@ -4,7 +4,6 @@ of them at once.
 Taught in book/generators_one_record.ipynb.
 """
 
-import json
 import time
 from pathlib import Path
 
@@ -12,9 +11,9 @@ import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, leaky_relu
 
-from mia_lib import checks, clock, disk, models, progress, reseed
+from mia_lib import checks, clock, disk, models, progress
 from mia_lib.generative.networks import Discriminator, Generator
-from mia_lib.generative.training import LATEST, SAVE_EVERY, steps
+from mia_lib.generative.training import LATEST, SAVE_EVERY, read_npz, seed_of, steps
 
 BLOCK_STEPS = 8  # generator steps, at least one epoch, whose random numbers are drawn at a time
 SLOPE = 0.2  # of the LeakyReLU of `networks.dense`
@@ -28,10 +27,7 @@ class StackRun:
     def __init__(self, kind, x, masks, recipe, folder, rng, dtype):
         self.kind, self.recipe, self.of, self.dtype = kind, recipe, recipe.made(), dtype
         self.folder = None if folder is None else Path(folder)
-        if rng is None and self.folder is not None and (self.folder / "manifest.json").exists():
-            self.seed = json.loads((self.folder / "manifest.json").read_text())["seed"]
-        else:
-            self.seed = reseed.seed(int(checks.generator(rng).integers(2**62)))
+        self.seed = seed_of(self.folder, rng)
         self.device = models.torch_device(recipe.device)
         self.data = disk.hash_arrays(x, masks)
         self.members = [np.flatnonzero(row) for row in masks]
@@ -179,8 +175,7 @@ class StackRun:
         if not path.exists():
             clock.made(self.folder)
             return
-        with np.load(path, allow_pickle=False) as file:
-            state = dict(file)
+        state = read_npz(path)
         if int(state["epoch"]) > self.recipe.epochs:
             checks.fail(
                 "recipe.epochs",

@@ -20,7 +20,7 @@ from mia_lib import checks, disk
 from mia_lib.generative import gan as gans
 from mia_lib.generative.js import JsGanRecipe
 from mia_lib.generative.networks import Discriminator, Generator
-from mia_lib.generative.stack_training import StackRun, layers_of, tanh, through
+from mia_lib.generative.stack_training import SLOPE, StackRun, layers_of, tanh, through
 from mia_lib.generative.wasserstein import WganGpRecipe
 
 LEAST_VARIANCE = 0.2  # of the members': a generator with less counts as collapsed
@@ -172,8 +172,8 @@ def gan_stack(x, masks, recipe, *, folder=None, rng=None, dtype="float32"):
     masks : (S, n) bool array
         Row s: the members of network s, at least one. From `shadow.half_masks`.
     recipe : WganGpRecipe or JsGanRecipe
-        Its networks are fully connected, from `dense`. An epoch has as many steps as the average
-        number of members fills batches, the same for all networks.
+        Its networks are fully connected, from `dense`; a JS-GAN's penalty is 0. An epoch has as
+        many steps as the average number of members fills batches, the same for all networks.
     folder : path, optional
         Where training is stored, about once a minute and at its end. A call with the same arguments
         goes on from there, also for more epochs. `shadow.folder` names one.
@@ -190,7 +190,8 @@ def gan_stack(x, masks, recipe, *, folder=None, rng=None, dtype="float32"):
     ------
     ValueError
         For records outside [0, 1] or of another shape than the networks', a network without
-        members, a recipe of another kind or with other layers, a folder of another training.
+        members, a recipe of another kind, with other layers or with a JS-GAN's penalty, a folder of
+        another training or with a damaged file.
 
     Notes
     -----
@@ -237,13 +238,32 @@ def _kind(recipe):
         checks.fail("recipe", type(recipe).__name__, "a WganGpRecipe or a JsGanRecipe")
     if recipe.precision != "float32":
         checks.fail("recipe.precision", repr(recipe.precision), "'float32'")
-    of = recipe.made()
-    with torch.device("meta"):
-        made = [*of.generator(of.latent), *of.discriminator(0, 1)] if of.flat else []
-    plain = (nn.Linear, nn.LeakyReLU, nn.Tanh, nn.Unflatten)
-    if not made or not all(isinstance(layer, plain) for layer in made):
+    if type(recipe) is JsGanRecipe and recipe.penalty:
+        checks.fail("recipe.penalty", repr(recipe.penalty), "0: a stack of JS-GANs has none")
+    if not _is_dense(recipe.made()):
         checks.fail("recipe.networks", "other layers", "fully connected ones, made by dense")
     return kinds[type(recipe)]
+
+
+def _is_dense(of):
+    """Whether the layers are those that a stack computes: linear ones with LeakyReLU between."""
+    with torch.device("meta"):
+        made = of.generator(of.latent), of.discriminator(0, 1)
+    if not of.flat or not all(isinstance(layers, nn.Sequential) for layers in made):
+        return False
+    generator, discriminator = map(list, made)
+    ends = [type(layer) for layer in generator[-2:]] == [nn.Tanh, nn.Unflatten]
+    return ends and _alternates(generator[:-2]) and _alternates(discriminator)
+
+
+def _alternates(layers):
+    """Whether they are linear layers, the first and the last too, with a LeakyReLU between two."""
+    linear, leaky = layers[::2], layers[1::2]
+    return (
+        len(linear) == len(leaky) + 1
+        and all(isinstance(one, nn.Linear) and one.bias is not None for one in linear)
+        and all(isinstance(one, nn.LeakyReLU) and one.negative_slope == SLOPE for one in leaky)
+    )
 
 
 def _spread(weights, of, x, masks, seed):

@@ -7,9 +7,11 @@ optimizers: training that was killed goes on bit for bit.
 Taught in book/generative.ipynb.
 """
 
+import contextlib
 import json
 import os
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -52,10 +54,7 @@ class Run:
         x = gans.records("x", x, self.of.shape)
         self.device = models.torch_device(recipe.device)
         self.folder = None if folder is None else Path(folder)
-        if rng is None and self.folder is not None and (self.folder / "manifest.json").exists():
-            self.seed = json.loads((self.folder / "manifest.json").read_text())["seed"]
-        else:
-            self.seed = reseed.seed(int(checks.generator(rng).integers(2**62)))
+        self.seed = seed_of(self.folder, rng)
         self.data_hash = disk.hash_arrays(x)
         self.x = torch.from_numpy(2 * x - 1).to(self.device)
         self.draws = torch.Generator(self.device).manual_seed(self.seed)
@@ -187,8 +186,7 @@ class Run:
         if epoch in kept:
             state = kept[epoch]
         else:
-            with np.load(self._file(epoch), allow_pickle=False) as file:
-                state = dict(file)
+            state = read_npz(self._file(epoch))
         copies = {}
         for name, make in self.made_by.items():
             with torch.device("meta"):  # shapes only: nothing is drawn
@@ -275,8 +273,7 @@ class Run:
         states = []
         for path in () if self.folder is None else (self.folder / LATEST, self.folder / AGAIN):
             if path.exists():
-                with np.load(path, allow_pickle=False) as file:
-                    states.append(dict(file))
+                states.append(read_npz(path))
         self.reached = max((int(state["epoch"]) for state in states), default=0)
         missing = [epoch for epoch in wanted if not self._file(epoch).exists()]
         states = [state for state in states if all(epoch > state["epoch"] for epoch in missing)]
@@ -311,6 +308,32 @@ class Run:
             if key.startswith("loss/"):
                 history[key.removeprefix("loss/")] = state[key].tolist()
         return int(state["epoch"])
+
+
+def seed_of(folder, rng):
+    """What all that is random comes from: the folder's own seed where training has begun there and
+    no generator is given.
+    """
+    file = None if folder is None else folder / "manifest.json"
+    if rng is not None or file is None or not file.exists():
+        return reseed.seed(int(checks.generator(rng).integers(2**62)))
+    with whole(file):
+        return checks.integer("seed", json.loads(file.read_text())["seed"])
+
+
+def read_npz(path):
+    """All arrays of a file that `disk.write_npz` wrote."""
+    with whole(path), np.load(path, allow_pickle=False) as file:
+        return dict(file)
+
+
+@contextlib.contextmanager
+def whole(file):
+    """Around the reading of a file of a folder: one line where it was cut off or spoilt."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, EOFError, zipfile.BadZipFile):
+        checks.fail("folder", f"{file}, which is damaged", "another folder")
 
 
 def steps(n, batch_size):

@@ -9,7 +9,7 @@ import torch
 
 from mia_lib import checks
 from mia_lib.generative.networks import Discriminator, Generator
-from mia_lib.generative.recipe import GanRecipe
+from mia_lib.generative.recipe import GanRecipe, check_kind
 from mia_lib.generative.training import Run, descend, steps
 
 
@@ -83,6 +83,7 @@ def wgan_gp(x, recipe=WganGpRecipe(), *, checkpoints=None, folder=None, rng=None
     >>> gan.kind, gan.epoch, gan.losses["critic"].shape
     ('WGAN-GP', 2, (2,))
     """
+    check_kind(recipe, WganGpRecipe)
     run = Run("WGAN-GP", x, recipe, folder=folder, rng=rng)
     generator, of_generator = run.add("generator", lambda: Generator(run.of))
     critic, of_critic = run.add("discriminator", lambda: Discriminator(run.of))

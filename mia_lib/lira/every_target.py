@@ -57,13 +57,15 @@ def leave_one_out(signals, member, attack=gaussian.online, **options):
     Beyond the result, the memory needed does not grow with the number of examples.
 
     If the signals carry nothing, targets of different examples are ranked by chance: pooled over n
-    examples the expected AUC is 1/2 up to a term of order 1/n. That term comes from targets of one
-    and the same example, which take part in each other's fits. Among these alone the AUC of
-    `online` is about 0.45, so pool the scores before they are judged, rather than averaging over
-    examples. An attack that another model teaches ("shadow") has that model's masks: with exact
-    halves it holds a record a little less often if the target does, so that few models show less
-    than there is (of nothing an AUC of .43 to .49 for 4 models, .49 to .50 for 16). Taught in
-    book/lira.ipynb.
+    examples the expected AUC is 1/2 up to a term of order 1/n, where every example has equally many
+    IN models, as those of `shadow.half_masks` have. With masks by coins, IN targets come more often
+    from examples with many IN models, whose scores have another scale: for 16 models the AUC of
+    nothing is up to 0.52. The term of order 1/n comes from targets of one and the same example,
+    which take part in each other's fits. Among these alone the AUC of `online` is about 0.45, so
+    pool the scores before they are judged, rather than averaging over examples. An attack that
+    another model teaches ("shadow") has that model's masks: with exact halves it holds a record a
+    little less often if the target does, so that few models show less than there is (of nothing an
+    AUC of .43 to .49 for 4 models, .49 to .50 for 16). Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -174,7 +176,7 @@ def _score_pass(signals, member, options, levels):
                 given = fit[:2] if side == own else _without_first(fit)
                 gaussians[side] = given[0], _variances(given[1], level, models[own], options)
             found = gaussian.likelihood_ratio(values[own], gaussians, options)
-            scores[rows[:, None], models[own]] = found
+            scores[rows[:, None], models[own]] = _settled(found)
     return scores.T, any(_near_floor(*zip(*of_blocks)) for of_blocks in seen.values())
 
 
@@ -200,8 +202,17 @@ def _score_bayesian(signals, member, options, priors):
                 if other is not None:
                     location = location + place(line.slope) * other.means
             laws[side] = posterior.students(seen[side], location, *parameters, place)
-        scores[rows[:, None], models[own]] = student.ratio(values[own], laws, options)
+        scores[rows[:, None], models[own]] = _settled(student.ratio(values[own], laws, options))
     return scores.T
+
+
+def _settled(scores):
+    """Scores to 36 bits. What a target leaves is summed in another order on its own side than on
+    the other, and where signals have few values the last bits would order equal scores by
+    membership.
+    """
+    mantissa, exponent = np.frexp(scores)
+    return np.ldexp(np.round(mantissa * 2.0**36) / 2.0**36, exponent)
 
 
 def _priors_without_each(signals, member, options):

@@ -93,7 +93,8 @@ class Roc:
         resamples draws whole groups, scores fixed. Both its sides are stretched by
         sqrt(1 + variance between models / variance between examples), to first order, and the lower
         side by `metrics.pooled.skewness`, because a sample without the rare hard examples
-        overstates the attack.
+        overstates the attack. Where all or none of fewer than 100 groups of members are found,
+        the other end is the exact limit of so many trials.
 
         Examples
         --------
@@ -130,14 +131,17 @@ class Roc:
         -----
         Where every group has one entry: DeLong's variance (DeLong et al. 1988) and a t interval for
         the logit of the AUC, with Satterthwaite's degrees of freedom. In simulations it covers 94
-        to 97 % (nominal 95 %) for 30 and more of each group, and less than 90 % for 20 members with
-        an AUC above 0.95. Where every pair, or no pair, is in order the variance is 0, and the
-        limit comes from the largest number of disjoint pairs, which are independent trials; so it
-        does where all scores are equal. Scores of two levels, nearly all of them tied, are covered
-        less often (88 % for 100 of each group and accuracies of 100 and 95 %). Pooled, the textbook
+        to 97 % (nominal 95 %) for 30 and more of each group. Where every pair, or no pair, is in
+        order the variance is 0, and the limit comes from the largest number of disjoint pairs,
+        which are independent trials; so it does where all scores are equal. Where few records of a
+        side carry its mean place (scores of two levels, nearly all of them tied; an accurate
+        attack on few members) exact limits of that side's mean, as of a proportion, are joined with
+        those of the other side by their squares (Newcombe 1998): 96 % and more in simulations with
+        20 to 1,000 of the smaller side. Pooled, the textbook
         standard error takes the entries of one example for independent and is too small. There
         DeLong's placements are summed over examples (Obuchowski 1997) and over models, as in
-        `metrics.pooled.spread`. In simulations this covers 93 to 98 % for 16 to 64 models whose
+        `metrics.pooled.spread`; where a side has fewer than 30 examples, over those of each side by
+        themselves. In simulations this covers 93 to 98 % for 16 to 64 models whose
         scores are shifted by up to half of the noise, and 89 to 95 % for 4 of them. For 16 models
         that are shifted by all of the noise it is 91 to 97 %, for 4 only 74 to 79 %; and 85 to 91 %
         for an AUC above 0.9999.
@@ -169,8 +173,8 @@ class Roc:
         bool
             One target: from ``n_nonmembers_needed(fpr, delta, "interval")`` non-members on. Pooled:
             whether the false positives at fpr have `metrics.pooled.MARGIN` times the carriers that
-            one target needs, by `effective_nonmembers`, and models do not differ so much that there
-            are too few of them.
+            one target needs, by `effective_nonmembers`, members are of 20 groups at least, and
+            models do not differ so much that there are too few of them.
 
         Notes
         -----
@@ -257,10 +261,12 @@ class Roc:
         4460
         """
         fpr = checks.number("fpr", fpr, 0, high=1, open_low=True, open_high=True)
-        smallest = self.smallest_resolvable(delta, groups)
+        smallest, n = self.smallest_resolvable(delta, groups), ranking.groups_of(self, groups)[1]
         if smallest >= 1:
             return math.inf
-        return math.ceil(ranking.groups_of(self, groups)[1] * smallest / fpr)
+        needed = math.ceil(n * smallest / fpr)
+        # between two of the rates that are asked one may not be resolved
+        return needed if needed > n or self.resolvable(fpr, delta, groups) else n + 1
 
     def distinct_false_positives(self, fpr, groups=None):
         """How many examples carry the false positives at ROC(fpr).

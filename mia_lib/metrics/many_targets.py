@@ -11,6 +11,9 @@ from mia_lib.intervals import Estimate
 from mia_lib.metrics import one_target, pooled, ranking
 
 BLOCK = 1 << 20  # weights and false positives that the bootstrap holds at a time
+FEW_GROUPS = 30  # on a side: from here on both sides' groups together tell how far it moves
+FEW_MEMBERS = 100  # groups of members: fewer that are all found, or none, show no spread
+NO_MEMBERS = 20  # groups of members: fewer do not resolve a rate
 STEP = 1.2  # between the rates at which it is asked whether the models are enough
 
 
@@ -24,10 +27,17 @@ def tpr_at(curve, fpr, delta, groups, n_groups, rng):
     )
     spread = spread_at(curve, fpr, groups, n_groups)
     high = min(1.0, value + spread.stretch * max(0.0, high - value))
+    members = _n_groups(curve.member_entries, groups)
+    # All or none of so few: resamples show nothing of what others would do.
+    nothing = (delta / 2) ** (1 / members) if members < FEW_MEMBERS else 1.0
+    if value == 0:
+        high = max(high, 1 - nothing)
     if fpr < 1 and not resolvable(curve, fpr, delta, groups, n_groups):
         return Estimate(value, 0.0, high)
     count = pooled.rarest(spread, *carried_by(curve, fpr, groups))
     low = value - spread.stretch * pooled.skewness(count, delta) * max(0.0, value - low)
+    if value == 1:
+        low = min(low, nothing)
     return Estimate(value, max(0.0, low), high)
 
 
@@ -65,9 +75,33 @@ def auc_interval(curve, delta, groups, n_groups):
     if ranking.all_tied(curve):
         return one_target.tied_auc(_disjoint_pairs(curve, groups), delta)
     n_models = ranking.n_models(curve)
-    spread = pooled.spread(_moves_auc(curve, groups), groups, n_groups, n_models)
-    parts = spread.examples * n_groups / (n_groups - 1), spread.models_high
-    return one_target.logit_interval(curve.auc, parts, (n_groups - 1, n_models - 1), delta)
+    moved = _moves_auc(curve, groups)
+    spread = pooled.spread(moved, groups, n_groups, n_models)
+    parts, freedoms = _examples_part(curve, moved, groups, n_groups, spread.examples)
+    parts, freedoms = (*parts, spread.models_high), (*freedoms, n_models - 1)
+    return one_target.logit_interval(curve.auc, parts, freedoms, delta)
+
+
+def _examples_part(curve, moved, groups, n_groups, examples):
+    """What the groups add to the variance of the AUC, and the degrees of freedom of each part."""
+    sides = curve.member_entries, curve.nonmember_entries
+    counts = [_n_groups(entries, groups) for entries in sides]
+    if min(counts) >= FEW_GROUPS:
+        return (examples * n_groups / (n_groups - 1),), (n_groups - 1,)
+    # Few on one side: each side by itself, since the many of the other know nothing of the few. Who
+    # is on both sides moves the area up on one and down on the other: this is not too small.
+    parts = []
+    for entries, count in zip(sides, counts):
+        if count == 1:  # no variance to estimate: the largest that values in [0, 1] can have
+            parts.append(curve.auc * (1 - curve.auc))
+            continue
+        sums = np.bincount(groups[entries], moved[entries], n_groups)
+        parts.append(float((sums**2).sum()) * count / (count - 1))
+    return tuple(parts), tuple(count - 1 for count in counts)
+
+
+def _n_groups(entries, groups):
+    return np.unique(groups[entries]).size
 
 
 def _disjoint_pairs(curve, groups):
@@ -129,7 +163,9 @@ def spread_at(curve, fpr, groups, n_groups):
 
 
 def resolvable(curve, fpr, delta, groups, n_groups):
-    """Whether the false positives have carriers and models enough."""
+    """Whether the false positives have carriers and models enough, and members are not too few."""
+    if _n_groups(curve.member_entries, groups) < NO_MEMBERS:
+        return False
     carriers, models = carried_by(curve, fpr, groups)
     if carriers < pooled.enough(delta):
         return False  # the influence need not be computed
@@ -140,6 +176,8 @@ def smallest_resolvable(curve, delta, groups, n_groups):
     """The rate from which on the carriers suffice, or the next larger one from which on the models
     do too; 1 where there is none.
     """
+    if _n_groups(curve.member_entries, groups) < NO_MEMBERS:
+        return 1.0
     rate = _carriers_suffice_from(curve, delta, groups, n_groups)
     if ranking.n_models(curve) == 1 or rate >= 0.5:
         return float(rate)

@@ -10,6 +10,9 @@ from mia_lib import intervals
 from mia_lib.intervals import Estimate
 from mia_lib.metrics import ranking, resolution
 
+FEW = 20  # records that carry a mean; fewer are too few for a t interval
+PART = 1 / 4  # of a side, unless they are at least this part of it
+
 
 def tpr_at(curve, fpr, delta):
     """ROC(fpr) between the limits of two thresholds, a stricter and a laxer one, by their ranks."""
@@ -47,13 +50,62 @@ def auc_interval(curve, delta):
         return certain_auc(auc, min(n1, n0), delta)
     if ranking.all_tied(curve):
         return tied_auc(min(n1, n0), delta)
+    sides = ranking.placements(curve)
+    if n1 > 1 and n0 > 1 and any(rest_on_few(part - part.mean()) for part in sides):
+        return _of_few(curve, sides, delta)
     # One value has no variance to estimate: auc (1 - auc) is the largest that values in [0, 1] can
     # have.
-    parts = [
-        part.var(ddof=1) / part.size if part.size > 1 else auc * (1 - auc)
-        for part in ranking.placements(curve)
-    ]
+    parts = [part.var(ddof=1) / part.size if part.size > 1 else auc * (1 - auc) for part in sides]
     return logit_interval(auc, parts, (n1 - 1, n0 - 1), delta)
+
+
+def rest_on_few(moved):
+    """Whether so few records of one side carry a mean, or a change, that their spread does not show
+    it: where all but a few have the same place others that are missing here would have another one.
+    """
+    squares = (moved**2).sum()
+    carriers = np.abs(moved).sum() ** 2 / squares if squares else 0.0
+    return moved.size < 2 or moved.var() == 0 or carriers < min(FEW, PART * moved.size)
+
+
+def _of_few(curve, sides, delta):
+    """Limits of each side's mean place, joined by their squares (Newcombe 1998; Zou and Donner
+    2008): the exact ones of a proportion where few records carry it, since of all values between a
+    lowest and a highest place the two themselves spread most; of the other side a t interval.
+    """
+    low = high = 0.0
+    for part, ends in zip(sides, _ends(curve)):
+        mean, n = part.mean(), part.size
+        if rest_on_few(part - mean):
+            least, most = ends
+            found = float(np.clip((mean - least) / (most - least), 0, 1).round(12)) * n
+            limits = least + (most - least) * _limits(found, n, delta)
+        else:
+            half = stats.t.isf(delta / 2, n - 1) * np.sqrt(part.var(ddof=1) / n)
+            limits = mean + half * np.array([-1, 1])
+        low, high = np.hypot(low, mean - limits[0]), np.hypot(high, limits[1] - mean)
+    return Estimate(curve.auc, float(max(0, curve.auc - low)), float(min(1, curve.auc + high)))
+
+
+def _limits(found, n, delta):
+    """Clopper-Pearson limits of a proportion; `found` of n need not be a whole number."""
+    low = special.betaincinv(found, n - found + 1, delta / 2) if found > 0 else 0.0
+    high = special.betainccinv(found + 1, n - found, delta / 2) if found < n else 1.0
+    return np.array([low, high])
+
+
+def _ends(curve):
+    """The lowest and the highest place that a score in the data has, of each side."""
+    found = []
+    sides = curve.member_scores, curve.nonmember_scores
+    smallest, largest = (pick([pick(scores) for scores in sides]) for pick in (np.min, np.max))
+    for other, beyond in zip(sides[::-1], (np.greater, np.less)):
+        # the share of the other side below (for non-members: above), ties by half
+        places = [
+            np.mean(beyond(end, other)) + np.mean(end == other) / 2 for end in (smallest, largest)
+        ]
+        found.append((min(places), max(places)))
+    return found
 
 
 def certain_auc(auc, n_pairs, delta):

@@ -91,14 +91,26 @@ def n_members_needed(tpr, fpr, delta=0.05):
     )
     tpr = checks.number("tpr", tpr, fpr, high=1, open_low=True)
     # The limit rises and falls a little with every whole member found, so the sizes are looked
-    # through in blocks.
-    start, block = 1, 4096
+    # through in blocks; from the first at which the most that rounding can find would suffice.
+    low, high = 0, 1
+    while not _might_do(high, tpr, fpr, delta):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _might_do(middle, tpr, fpr, delta) else (middle, high)
+    start, block = high, 4096
     while True:
         n = np.arange(start, start + block)
         seen = intervals.clopper_pearson_lower(np.round(tpr * n), n, delta / 4) > fpr
         if seen.any():
             return int(n[seen.argmax()])
         start, block = start + block, min(2 * block, 1 << 20)
+
+
+def _might_do(n, tpr, fpr, delta):
+    """Whether the most that rounding can find of n members has a lower limit above fpr."""
+    found = min(tpr * n + 0.5, n)
+    return special.betaincinv(found, n - found + 1, delta / 4) > fpr
 
 
 def strict_rank(n0, n1, fpr, delta):

@@ -88,7 +88,9 @@ def right_guesses(scores, member, guesses):
 
     Notes
     -----
-    Equal scores are taken in their order. A score may ask the training's outputs, and nothing that
+    Equal scores are taken in the order that makes the fewest guesses right: the members among them
+    first. The coins choose this order, but the count is at most that of any order that they do not
+    choose, so the bounds hold. A score may ask the training's outputs, and nothing that
     depends on the coins in another way: not other models whose training sets were drawn together
     with this one's. Steinke, Nasr and Jagielski 2023, algorithm 1. Taught in
     book/epsilon_from_below.ipynb.
@@ -101,7 +103,8 @@ def right_guesses(scores, member, guesses):
     scores = np.atleast_1d(checks.real_array("scores", scores, finite=False))
     member = checks.boolean_array("member", member, shape=scores.shape)
     guesses = checks.integer("guesses", guesses, 1, high=scores.shape[-1])
-    ranked = np.take_along_axis(member, np.argsort(scores, axis=-1, kind="stable"), axis=-1)
+    # Whom a tie guesses "out" are its first, whom it guesses "in" its last: members first is worst.
+    ranked = np.take_along_axis(member, np.lexsort((~member, scores), axis=-1), axis=-1)
     out = guesses // 2
     called_in = ranked[..., ranked.shape[-1] - (guesses - out) :]
     return ((~ranked[..., :out]).sum(-1) + called_in.sum(-1))[()]
@@ -266,7 +269,8 @@ def epsilon_lower_bound_f_dp(
     Raises
     ------
     ValueError
-        As `excluded`; a `dp_delta` outside (0, 1).
+        As `excluded`; a `dp_delta` outside (0, 1); a family that returns something else than a
+        guarantee.
 
     Notes
     -----
@@ -286,7 +290,10 @@ def epsilon_lower_bound_f_dp(
     dp_delta, delta = checks.delta(dp_delta, "dp_delta"), checks.delta(delta)
 
     def compatible(strength):
-        return not _excluded(family(strength), *counts, delta)
+        claim = family(strength)
+        if not isinstance(claim, Guarantee):
+            checks.fail("family", f"one that returns {type(claim).__name__}", "a Guarantee from it")
+        return not _excluded(claim, *counts, delta)
 
     low, unit = 1e-3, 1.0
     if compatible(low):

@@ -39,16 +39,19 @@ def cross_fitted(score, member, fold, *, prior=0.5):
     Notes
     -----
     The map is the isotonic regression of membership on the score (Zadrozny and Elkan 2002), at the
-    given prior, with scikit-learn. For LiRA let a fold be a set of models that were scored with one
-    another as shadow models only: leave-one-out scores of a model contain the signals of the
-    others, under their true membership. Taught in book/risk_scores.ipynb.
+    given prior, with scikit-learn, which takes scores that lie less than 1e-15 apart for equal.
+    Where the other folds' scores spread over less than 1/2 they are multiplied by a power of two,
+    so that this is 1e-15 to 2e-15 of their spread, whatever their unit. For LiRA let a fold be a
+    set of models that were scored with one another as shadow models only: leave-one-out scores of a
+    model contain the signals of the others, under their true membership. Taught in
+    book/risk_scores.ipynb.
 
     Examples
     --------
     >>> cross_fitted([0.0, 5.0, 0.0, 5.0], [False, True, True, False], [0, 0, 1, 1])
     array([0.5, 0.5, 0. , 1. ])
     """
-    score = checks.real_array("score", score)
+    score = checks.real_array("score", score, (1, 2))
     member = checks.boolean_array("member", member, shape=score.shape)
     fold = checks.labels("fold", fold, len(score))
     prior, folds = checks.prior(prior), np.unique(fold)
@@ -60,10 +63,12 @@ def cross_fitted(score, member, fold, *, prior=0.5):
         checks.both_groups("member", known)
         weight = np.where(known, prior / known.mean(), (1 - prior) / (1 - known.mean()))
         fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
-        fitted.fit(others, known, sample_weight=weight)
-        found[fold == one] = fitted.predict(score[fold == one].ravel()).reshape(
-            -1, *score.shape[1:]
-        )
+        with np.errstate(over="ignore"):
+            up = -np.frexp(min(np.ptp(others), 0.5))[1]  # a power of two changes no digit
+        fitted.fit(np.ldexp(others, up), known, sample_weight=weight)
+        # Clipped before, since what is judged may lie so far out that it would overflow.
+        asked = np.ldexp(np.clip(score[fold == one], others.min(), others.max()), up)
+        found[fold == one] = fitted.predict(asked.ravel()).reshape(asked.shape)
     return found
 
 

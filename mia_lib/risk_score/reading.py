@@ -75,6 +75,8 @@ def precision_recall(
         )
     member = checks.boolean_array("member", member, shape=score.shape)
     checks.both_groups("member", member)
+    if not np.iterable(thresholds):
+        checks.fail("thresholds", repr(thresholds), "a sequence of numbers in [0, 1]")
     prior, delta = checks.prior(prior), checks.delta(delta)
     n_in = int(np.count_nonzero(member))
     factor = odds.factor(prior, n_in, len(member))

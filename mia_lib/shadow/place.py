@@ -27,6 +27,12 @@ def folder(name, *settings):
     pathlib.Path
         NAME--DIGEST, in the user's cache folder where MIA_RUNS is not set. It is not made.
 
+    Raises
+    ------
+    ValueError
+        For an object of a class of which neither source nor functions can be had, objects nested
+        more than 100 deep.
+
     Notes
     -----
     `train` names its own.

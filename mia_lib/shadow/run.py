@@ -2,6 +2,7 @@
 off.
 """
 
+import collections.abc
 import concurrent.futures
 import dataclasses
 from pathlib import Path
@@ -110,7 +111,8 @@ def train(
     ------
     ValueError
         For bad input; if the store was begun with another recipe, data set, mask, seed, chunk,
-        thread count or library version (each is named); if another run is writing to it.
+        thread count or library version (each is named); if another run is writing to it; if models
+        answer with different numbers of columns.
 
     Warns
     -----
@@ -143,7 +145,7 @@ def train(
         )
     x = _checked_inputs(x)
     y = checks.labels("y", y, len(x), n_classes=getattr(fit, "n_classes", None))
-    masks = checks.boolean_array("masks", masks, ndim=2)
+    masks = checks.boolean_array("masks", masks, ndim=2).copy()  # the store's, not the caller's
     if masks.shape[1] != len(x) or len(masks) == 0:
         checks.fail("masks", f"shape {masks.shape}", f"shape (S, {len(x)}) with S of at least 1")
     empty = np.flatnonzero(~masks.any(1))
@@ -153,9 +155,9 @@ def train(
             f"model {', '.join(map(str, empty))} without members",
             "at least one for each model",
         )
-    queries = (Augmentation(),) if queries is None else tuple(queries)
-    if not queries or not all(callable(query) for query in queries):
-        checks.fail("queries", repr(queries), "functions x -> x', at least one, or None")
+    queries = _checked_queries(queries)
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        checks.fail("executor", repr(executor), "a concurrent.futures.Executor or None")
     seed = checks.integer("seed", seed, 0)
     size = (
         _default_chunk(len(masks), len(queries), y)
@@ -183,7 +185,7 @@ def train(
         },
         "code": identity.code_hash(),
     }
-    path = place.folder("shadow", manifest) if store is None else Path(store)
+    path = place.folder("shadow", manifest) if store is None else _checked_folder(store)
     with disk.locked(path, "store"):
         stores.begin(path, manifest, masks)
         all_chunks = stores.chunks(len(masks), size)
@@ -211,6 +213,23 @@ def _checked_inputs(x):
     elif x.dtype.kind not in "iub":
         checks.fail("x", f"an array of dtype {x.dtype}", "a numeric array")
     return x
+
+
+def _checked_queries(queries):
+    if queries is None:
+        return (Augmentation(),)
+    found = tuple(queries) if isinstance(queries, collections.abc.Iterable) else ()
+    if not found or not all(callable(query) for query in found):
+        checks.fail("queries", repr(queries), "functions x -> x', at least one, or None")
+    return found
+
+
+def _checked_folder(store):
+    try:
+        Path(store).mkdir(parents=True, exist_ok=True)
+    except (TypeError, FileExistsError, NotADirectoryError):
+        checks.fail("store", repr(store), "a folder, which need not be there, or None")
+    return Path(store)
 
 
 def _named(query):

@@ -15,6 +15,7 @@ for them.
 
 import json
 import os
+import tokenize
 import warnings
 import zipfile
 from pathlib import Path
@@ -31,6 +32,8 @@ UNREADABLE = (
     MemoryError,
     AttributeError,
     IndexError,
+    SyntaxError,
+    tokenize.TokenError,
     zipfile.BadZipFile,
 )
 
@@ -270,7 +273,20 @@ def begin(path, manifest, masks):
 
 
 def finish(path, chunk, state, logits, shape, cost):
-    """Write one chunk: weights, outputs, and last the checksums that make it count."""
+    """Write one chunk: weights, outputs, and last the checksums that make it count.
+
+    Raises
+    ------
+    ValueError
+        If its models answer with another number of columns than those that are there.
+    """
+    outputs = disk.writable_npy(path / "logits.npy", shape)
+    if outputs.shape[3] != logits.shape[3]:
+        checks.fail(
+            "fit.logits",
+            f"{logits.shape[3]} columns from models {chunk.start} to {chunk.stop - 1}",
+            f"{outputs.shape[3]}, as many as the other models have given",
+        )
     made_by, seconds = cost
     record = {
         "models": [chunk.start, chunk.stop],
@@ -283,7 +299,6 @@ def finish(path, chunk, state, logits, shape, cost):
         file = weights_file(path, chunk)
         disk.write_npz(file, state)
         record["weights"] = disk.hash_file(file)
-    outputs = disk.writable_npy(path / "logits.npy", shape)
     outputs[chunk.start : chunk.stop] = logits
     outputs.flush()
     disk.write_json(done_file(path, chunk), record, sort_keys=True)

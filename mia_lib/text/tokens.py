@@ -152,7 +152,8 @@ def beginnings(texts, words, length, n, *, rng=None):
     [[2, 2], [3, 2]]
     """
     n, rng = checks.integer("n", n, 1), checks.generator(rng)
-    drawn = rng.permutation(len(checked_texts(texts)))[: 2 * n]
+    texts = list(checked_texts(texts))
+    drawn = rng.permutation(len(texts))[: 2 * n]
     tokens = encode([texts[i] for i in drawn], words, length)
     tokens = tokens[(tokens > 0).all(1)]
     return tokens[np.sort(np.unique(tokens, axis=0, return_index=True)[1])][:n]

@@ -93,8 +93,14 @@ class Hamp:
     def logits(self, state, x):
         """The answers that are given, (k, n, K) float32: each row the network's own order of the
         classes and the outputs for a random input.
+
+        Raises
+        ------
+        ValueError
+            As `Classifier.logits`, and for an x whose type cannot hold one of `values`.
         """
         x = np.asarray(x)
+        _held(self.values, x.dtype)
         drawn = np.random.default_rng(self.seed).choice(self.values, x.shape).astype(x.dtype)
         own, random = self.recipe.logits(state, x), self.recipe.logits(state, drawn)
         order = np.argsort(-own, axis=-1, kind="stable")  # of equals the first, as argmax has it
@@ -105,6 +111,16 @@ class Hamp:
     def features(self, state, x):
         """As `Classifier.features`."""
         return self.recipe.features(state, x)
+
+
+def _held(values, dtype):
+    """Refuse values that become others in a type: fractions in whole numbers, what is too large."""
+    given = np.array(values)
+    with np.errstate(all="ignore"):
+        held = given.astype(dtype)
+    lost = given[~np.isfinite(held) if dtype.kind == "f" else held != given]
+    if len(lost):
+        checks.fail("values", f"{lost[0]:g}", f"numbers that x of type {dtype} can hold")
 
 
 def on_label(entropy, n_classes):

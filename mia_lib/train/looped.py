@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import torch
 
-from mia_lib import models
+from mia_lib import checks, models
 from mia_lib.train import batches
 
 PAD = 4  # pixels of reflected border that the weak augmentation crops from
@@ -82,6 +82,10 @@ def _evaluated(recipe, state, x, outputs):
     """`outputs(network, images)` of every network for all of x, stacked as float32."""
     n_models, n_classes = state["head.weight"].shape[:2]
     net, found = _network(recipe, x, n_classes, None).eval(), []
+    for name, tensor in net.state_dict().items():
+        if np.shape(state.get(name))[1:] != tuple(tensor.shape):
+            given = f"shape {tuple(x.shape)}"
+            checks.fail("x", given, f"examples that fit {name} of the trained models")
     for k in range(n_models):
         net.load_state_dict(
             {name: torch.from_numpy(np.asarray(array[k])) for name, array in state.items()}

@@ -11,6 +11,7 @@ import torch
 from mia_lib import checks, models, reseed
 from mia_lib.train import products, stacked
 from mia_lib.train.recipe import Classifier
+from mia_lib.train.relaxed import unsmoothed
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,15 @@ class L1Penalty:
     weight: float
 
     def __post_init__(self):
+        unsmoothed(self.recipe)
         checks.number("weight", self.weight, 0)
         plain = self.recipe.stackable and self.recipe.optimizer == "sgd"
         plain &= self.recipe.schedule == "cosine" and not self.recipe.warmup
         plain &= self.recipe.stop is None and not self.recipe.nesterov
         plain &= self.recipe.init == "fan-in"
-        if not plain or self.recipe.weight_decay or self.recipe.label_smoothing:
+        if not plain or self.recipe.weight_decay:
             expected = "an MLP, SGD without Nesterov, a cosine schedule, the start fan-in, no stop,"
-            expected += " augmentation, decay or smoothing"
+            expected += " augmentation or decay"
             checks.fail("recipe", repr(self.recipe), expected)
 
     @products.at_full_speed

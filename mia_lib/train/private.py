@@ -102,6 +102,7 @@ class PrivateSGD:
         """Train k models; arguments and result as for `Classifier`."""
         return self._trained(x, y, members, rngs)[0]
 
+    @reseed.fit
     def audited(self, x, y, members, rngs, *, coins):
         """Train k models with canary gradients, which an auditor reads at every step.
 

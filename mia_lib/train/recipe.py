@@ -266,6 +266,11 @@ class Classifier:
         -------
         (k, n, K) float32 array
             Before the softmax.
+
+        Raises
+        ------
+        ValueError
+            For NaN and examples of another shape.
         """
         data = self._on_device(_inputs("x", x))
         with torch.backends.cudnn.flags(enabled=True, benchmark=True):
@@ -287,6 +292,11 @@ class Classifier:
         -------
         (k, n, width) float32 array
             Activations of the layer before `head`.
+
+        Raises
+        ------
+        ValueError
+            As `logits`.
         """
         data = self._on_device(_inputs("x", x))
         with torch.backends.cudnn.flags(enabled=True, benchmark=True):

@@ -31,7 +31,8 @@ class AdversarialRegularization:
     recipe : Classifier
         How the classifier is trained.
     penalty : float
-        lambda, at least 0. With 0 the result is that of the recipe alone.
+        lambda, at least 0. With 0 the result is that of the recipe alone, but for a recipe with
+        dropout, of which other activations are dropped.
     reference : (n,) boolean array
         Rows of x that nobody trains on: the non-members that I learns from. The defended classifier
         has looked at them, so they must not serve as non-members of an evaluation.
@@ -72,11 +73,8 @@ class AdversarialRegularization:
         _checked_recipe(self.recipe)
         checks.number("penalty", self.penalty, 0)
         object.__setattr__(self, "reference", _some_rows("reference", self.reference))
-        object.__setattr__(
-            self,
-            "attack_hidden",
-            tuple(checks.integer("attack_hidden", w, 1) for w in self.attack_hidden),
-        )
+        widths = checks.widths("attack_hidden", self.attack_hidden)
+        object.__setattr__(self, "attack_hidden", widths)
         checks.number("attack_learning_rate", self.attack_learning_rate, 0, open_low=True)
         checks.integer("attack_steps", self.attack_steps, 1)
 

@@ -65,7 +65,7 @@ def aggregate(known_features, known_member, features, *, clip=0.025):
     low, high = np.quantile(known, [clip, 1 - clip], axis=0)
     known, features = np.clip(known, low, high), np.clip(features, low, high)
     spread = known.std(0)
-    used = spread > 1e-12 * np.maximum(np.abs(known).max(0), 1)
+    used = spread > 1e-12 * np.abs(known).max(0)  # less is rounding
     if not used.any():
         checks.fail("known_features", "features that do not vary", "at least one that does")
     center, spread = known[:, used].mean(0), spread[used]

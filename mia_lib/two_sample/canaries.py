@@ -9,7 +9,7 @@ from math import comb
 import numpy as np
 
 from mia_lib import checks, privacy
-from mia_lib.two_sample.permutation import TIE, TestResult
+from mia_lib.two_sample.permutation import TIE, TestResult, not_too_large
 
 
 def canary_test(published, kept, *, paired=True, n_permutations=9999, rng=None):
@@ -40,7 +40,8 @@ def canary_test(published, kept, *, paired=True, n_permutations=9999, rng=None):
     Raises
     ------
     ValueError
-        NaN, pairs of different number, no canary.
+        NaN, magnitudes above 1e300, pairs of different number, no canary; paired that is neither
+        True nor False.
 
     Notes
     -----
@@ -53,11 +54,15 @@ def canary_test(published, kept, *, paired=True, n_permutations=9999, rng=None):
     >>> canary_test([3.0, 4.0, 6.0, 5.0, 7.0], [1.0, 2.0, 3.0, 4.0, 5.0])
     TestResult(statistic=2.0, p_value=0.03125)
     """
+    if not isinstance(paired, (bool, np.bool_)):
+        checks.fail("paired", repr(paired), "True or False")
     published, kept = (
         checks.real_array("published", published, 1),
         checks.real_array("kept", kept, 1),
     )
     n_permutations, rng = checks.integer("n_permutations", n_permutations, 1), checks.generator(rng)
+    for name, scores in (("published", published), ("kept", kept)):
+        not_too_large(name, scores)
     m, k = len(published), len(kept)
     if paired and m != k:
         checks.fail("kept", f"{k} canaries", f"{m} twins, one of each published canary")
@@ -71,7 +76,7 @@ def canary_test(published, kept, *, paired=True, n_permutations=9999, rng=None):
         gains = gains - gains.mean()
         z = _all_choices(m + k, m) if exact else _choices(m + k, m, n_permutations, rng)
         sums, observed = z @ gains, gains[:m].sum()
-    reached = np.sum(sums >= observed - TIE * (m + k) * max(np.abs(gains).max(), 1e-300))
+    reached = np.sum(~(sums < observed - TIE * (m + k) * max(np.abs(gains).max(), 1e-300)))
     p_value = reached / len(sums) if exact else (1 + reached) / (n_permutations + 1)
     return TestResult(float(published.mean() - kept.mean()), float(p_value))
 

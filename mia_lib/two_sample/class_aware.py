@@ -13,7 +13,7 @@ from scipy import linalg
 
 from mia_lib import checks
 from mia_lib.two_sample import kernels, strata
-from mia_lib.two_sample.permutation import AT_ONCE, NEAR, TIE, TestResult
+from mia_lib.two_sample.permutation import AT_ONCE, NEAR, TIE, TestResult, not_too_large
 
 
 def class_aware_test(
@@ -48,9 +48,9 @@ def class_aware_test(
     Raises
     ------
     ValueError
-        NaN, shapes that do not fit, labels that are not whole numbers from 0 on, no common class,
-        fewer than two records left in a set, no two different records of one class and no
-        bandwidth, a label kernel of another form.
+        NaN, magnitudes above 1e150 (their squares are not finite), shapes that do not fit, labels
+        that are not whole numbers from 0 on, no common class, fewer than two records left in a
+        set, no two different records of one class and no bandwidth, a label kernel of another form.
 
     Notes
     -----
@@ -66,6 +66,8 @@ def class_aware_test(
     0.002
     """
     rep_x, rep_y = kernels.pair("rep_x", rep_x, "rep_y", rep_y)
+    for name, rep in (("rep_x", rep_x), ("rep_y", rep_y)):
+        not_too_large(name, rep, 2)
     y_x = checks.labels("y_x", y_x, len(rep_x))
     y_y = checks.labels("y_y", y_y, len(rep_y))
     n_permutations, rng = checks.integer("n_permutations", n_permutations, 1), checks.generator(rng)
@@ -167,10 +169,15 @@ def within_class_variance(gram, labels, n_x, *, label_kernel=None):
 
 def _test(gram, parts, across, n_permutations, rng):
     unit = float(np.abs(gram).max()) or 1.0  # see `permutation_test`
-    gram = gram / unit
+    exponent = np.frexp(np.abs(across).max())[1]  # a power of two, which rounds nothing
+    gram, across = gram / unit, np.ldexp(across, -exponent)
     triangle, constant = _triangle(gram, parts, across)
     scale = float(np.abs(gram).max() * np.abs(across).max())
-    observed = _statistics(triangle, parts.first[None].astype(np.float64), constant)[0]
+    statistic = observed = _statistics(triangle, parts.first[None].astype(np.float64), constant)[0]
+    if parts.n_x.sum() > parts.n_y.sum():  # the smaller set is marked, as in `permutation_test`
+        parts = parts._replace(first=~parts.first, n_x=parts.n_y, n_y=parts.n_x)
+        triangle, constant = _triangle(gram, parts, across)
+        observed = _statistics(triangle, parts.first[None].astype(np.float64), constant)[0]
     single = triangle.astype(np.float32)
     at_least, rows = 0, max(1, AT_ONCE // len(gram))
     for start in range(0, n_permutations, rows):
@@ -179,9 +186,10 @@ def _test(gram, parts, across, n_permutations, rng):
         # rest.
         rough = _statistics(single, z, constant)
         near = np.abs(rough - observed) <= NEAR * scale
-        exact = _statistics(triangle, z[near].astype(np.float64), constant)
-        at_least += ((rough > observed) & ~near).sum() + (exact >= observed - TIE * scale).sum()
-    return TestResult(float(observed * unit), float((1 + at_least) / (n_permutations + 1)))
+        below = _statistics(triangle, z[near].astype(np.float64), constant) < observed - TIE * scale
+        at_least += ((rough > observed) & ~near).sum() + (~below).sum()
+    statistic = float(np.ldexp(statistic * unit, exponent))
+    return TestResult(statistic, float((1 + at_least) / (n_permutations + 1)))
 
 
 def _statistics(triangle, z, constant):

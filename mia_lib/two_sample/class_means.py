@@ -7,7 +7,7 @@ import numpy as np
 
 from mia_lib import checks
 from mia_lib.two_sample import strata
-from mia_lib.two_sample.permutation import AT_ONCE, TIE, TestResult
+from mia_lib.two_sample.permutation import AT_ONCE, TIE, TestResult, not_too_large
 
 
 def class_mean_test(x, y_x, y, y_y, *, alternative="two-sided", n_permutations=499, rng=None):
@@ -39,8 +39,8 @@ def class_mean_test(x, y_x, y, y_y, *, alternative="two-sided", n_permutations=4
     Raises
     ------
     ValueError
-        NaN, labels of one set alone, shapes that do not fit, fewer than two records in a set, no
-        common class, an unknown alternative.
+        NaN, magnitudes above 1e300, labels of one set alone, shapes that do not fit, fewer than two
+        records in a set, no common class, an unknown alternative.
 
     Notes
     -----
@@ -71,18 +71,20 @@ def class_mean_test(x, y_x, y, y_y, *, alternative="two-sided", n_permutations=4
     at_least, rows = 0, max(1, AT_ONCE // len(values))
     for start in range(0, n_permutations, rows):
         z = strata.shuffled(parts, min(rows, n_permutations - start), rng)
-        at_least += (statistic(z) >= observed - tie).sum()
+        at_least += (~(statistic(z) < observed - tie)).sum()
     weight = np.sum(parts.n_x * parts.n_y / (parts.n_x + parts.n_y))
     return TestResult(float(observed / weight), float((1 + at_least) / (n_permutations + 1)))
 
 
-def pooled(x, y_x, y, y_y):
+def pooled(x, y_x, y, y_y, power=1):
     """Both sets' numbers by class, without the classes' pooled means, and their strata.
 
     What one class contributes, w_c times the difference of its means, is then minus the sum of the
-    first set's numbers.
+    first set's numbers. Sums of the numbers' magnitudes to the power are finite.
     """
     x, y = checks.real_array("x", x, 1), checks.real_array("y", y, 1)
+    for name, numbers in (("x", x), ("y", y)):
+        not_too_large(name, numbers, power)
     if (y_x is None) != (y_y is None):
         checks.fail("y_y", "labels of one set alone", "labels of both sets or of none")
     if y_x is None:

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mia_lib import checks, extras
 from mia_lib.two_sample import fitting, kernels
-from mia_lib.two_sample.permutation import TestResult
+from mia_lib.two_sample.permutation import SMALLEST, TestResult
 
 torch = extras.module("torch")
 
@@ -41,7 +41,8 @@ def mean_embedding_test(
     Returns
     -------
     TestResult
-        n W' S^-1 W, and its p-value by the chi-squared law with J degrees of freedom.
+        n W' S^-1 W, and its p-value by the chi-squared law with J degrees of freedom; one below the
+        smallest normal float, about 2e-308, is given as that.
 
     Raises
     ------
@@ -92,7 +93,8 @@ def characteristic_function_test(
     Returns
     -------
     TestResult
-        n W' S^-1 W, and its p-value by the chi-squared law with 2 J degrees of freedom.
+        n W' S^-1 W, and its p-value by the chi-squared law with 2 J degrees of freedom, as for
+        `mean_embedding_test`.
 
     Raises
     ------
@@ -146,7 +148,7 @@ def _chi_squared_test(features, free, x_train, y_train, x, y, n_steps, learning_
         # Features that coincide make the covariance singular; so small a ridge changes nothing
         # else.
         value, n_features = float(statistic(x, y, 1e-12)), features(x[:1]).shape[1]
-    return TestResult(value, float(stats.chi2.sf(value, n_features)))
+    return TestResult(value, max(float(stats.chi2.sf(value, n_features)), SMALLEST))
 
 
 def _standardised(x_train, y_train, x, y, n_features):

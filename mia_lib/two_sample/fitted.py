@@ -102,6 +102,7 @@ def fit_bandwidth(x_train, y_train, *, scales=SCALES, n_steps=100, learning_rate
 
     def test(x, y, n_permutations=499, rng=None):
         x, y = kernels.pair("x", x, "y", y)
+        kernels.pair("x_train", pooled[:1], "x", x[:1])
         both = np.concatenate([x, y])
         gram = kernels.gaussian_kernel(both, both, bandwidth)
         return permutation_test(gram, len(x), n_permutations, rng)

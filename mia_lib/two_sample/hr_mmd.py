@@ -123,6 +123,7 @@ class HrMmd:
             "bandwidth_rep": float(np.exp(rep_width)),
             "bandwidth_raw": float(np.exp(raw_width)),
         }
+        self._fitted = {"rep": rep[:1], "raw": raw[:1]}  # one record tells the features
         return self
 
     def test(self, rep_x, raw_x, rep_y, raw_y):
@@ -141,12 +142,15 @@ class HrMmd:
         Raises
         ------
         ValueError
-            Before `fit`; for NaN, shapes that disagree or sets too small.
+            Before `fit`; for NaN, shapes that disagree, also with those of `fit`, or sets too
+            small.
         """
         if self.parameters is None:
             checks.fail("HrMmd", "test before fit", "fit on the training halves first")
         _sizes(rep_x, raw_x, rep_y, raw_y)
         rep, raw = _pooled("rep", rep_x, rep_y), _pooled("raw", raw_x, raw_y)
+        for name, records in (("rep", rep), ("raw", raw)):
+            kernels.pair(f"{name} of fit", self._fitted[name], f"{name}_x", records[:1])
         gram = kernels.deep_kernel(rep, raw, rep, raw, **self.parameters)
         return permutation_test(gram, len(rep_x), self.n_permutations, self.rng)
 

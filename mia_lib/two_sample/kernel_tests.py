@@ -78,7 +78,8 @@ def optimized_kernel_test(
     Raises
     ------
     ValueError
-        As for `permutation_test`; training halves of different size, records that are all the same.
+        As for `permutation_test`; training halves of different size, records that are all the same,
+        tested records of other features.
 
     Notes
     -----
@@ -91,6 +92,8 @@ def optimized_kernel_test(
     >>> optimized_kernel_test(a[:50], b[:50], a[50:], b[50:], rng=rng).p_value
     0.002
     """
+    n_permutations, rng = checks.integer("n_permutations", n_permutations, 1), checks.generator(rng)
+    x, y = _to_be_tested(x_train, x, y)
     fitted = fit_bandwidth(
         x_train, y_train, scales=(1,), n_steps=n_steps, learning_rate=learning_rate
     )
@@ -133,6 +136,14 @@ def deep_feature_test(x_train, y_train, x, y, *, recipe=RECIPE, n_permutations=4
     >>> deep_feature_test(a[:50], b[:50], a[50:], b[50:], rng=rng).p_value
     0.002
     """
-    rng = checks.generator(rng)
+    n_permutations, rng = checks.integer("n_permutations", n_permutations, 1), checks.generator(rng)
+    x, y = _to_be_tested(x_train, x, y)
     fitted = fit_deep_features(x_train, y_train, recipe=recipe, scales=(1,), rng=rng)
     return fitted.test(x, y, n_permutations, rng)
+
+
+def _to_be_tested(x_train, x, y):
+    """Both sets as `kernels.pair` gives them: what is wrong with them is said before the fit."""
+    x, y = kernels.pair("x", x, "y", y)
+    kernels.pair("x_train", x_train, "x", x)
+    return x, y

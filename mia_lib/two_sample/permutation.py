@@ -11,6 +11,8 @@ TIE = 1e-12  # of the largest kernel value: statistics closer than this are equa
 # of the same: single precision decides what is farther from the observed statistic than this
 NEAR = 1e-5
 AT_ONCE = 2**24  # entries of a block of permutations
+LARGEST = 1e300  # of scores whose sums are taken: those of many millions of them are finite
+SMALLEST = float(np.finfo(float).tiny)  # of p-values by a law whose tail ends in 0
 
 
 class TestResult(NamedTuple):
@@ -63,7 +65,8 @@ def permutation_test(gram, n_x, n_permutations=499, rng=None):
     membership of these records. With z the 0/1 vector of the first set, all sums within and between
     follow from z'Lz, L being K below its diagonal, and from z'K1; Lz of all permutations is one
     triangular matrix product. Where the sets are equally large the pairs (x_i, y_i) of each
-    permutation are left out, as in ``mmd2``. Taught in book/two_sample.ipynb.
+    permutation are left out, as in ``mmd2``; else z marks the smaller set. Taught in
+    book/two_sample.ipynb.
 
     Examples
     --------
@@ -112,8 +115,8 @@ def count_at_least(gram, n_x, orders, observed, scale):
     # rounded.
     rough = permuted_statistics(gram.astype(np.float32) - np.float32(gram.mean()), n_x, orders)
     near = np.abs(rough - observed) <= NEAR * scale
-    exact = permuted_statistics(gram, n_x, orders[near]) >= observed - TIE * scale
-    return int(((rough > observed) & ~near).sum() + exact.sum())
+    below = permuted_statistics(gram, n_x, orders[near]) < observed - TIE * scale
+    return int(((rough > observed) & ~near).sum() + (~below).sum())
 
 
 def permuted_statistics(gram, n_x, orders):
@@ -132,7 +135,9 @@ def permuted_statistics(gram, n_x, orders):
     float64 array (B,)
     """
     n, n_y = len(gram), len(gram) - n_x
-    first, start = np.zeros(orders.shape, gram.dtype), n * np.arange(len(orders))[:, None]
+    if n_x > n_y:  # what z'Lz is rounded by grows with z, and is divided by the other set's pairs
+        orders, n_x, n_y = orders[:, n_x:], n_y, n_x
+    first, start = np.zeros((len(orders), n), gram.dtype), n * np.arange(len(orders))[:, None]
     first.reshape(-1)[orders[:, :n_x] + start] = 1
     # The triangle below the diagonal says it all and is half the work; trmm takes the diagonal for
     # ones (diag=1).
@@ -153,3 +158,12 @@ def permuted_statistics(gram, n_x, orders):
     else:
         cross = between / (n_x * n_y)
     return within_x / (n_x * (n_x - 1)) + within_y / (n_y * (n_y - 1)) - 2 * cross
+
+
+def not_too_large(name, values, power=1):
+    """Raise unless sums of the magnitudes to this power are finite."""
+    largest, limit = float(np.abs(values).max()), LARGEST ** (1 / power)
+    if largest > limit:
+        checks.fail(
+            name, f"a magnitude of {largest:g}", f"at most {limit:g}, for a finite statistic"
+        )

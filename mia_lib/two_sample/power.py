@@ -168,6 +168,7 @@ def fitted_kernel(test, rep, raw):
     """
     if test.parameters is None:
         checks.fail("test", "one before fit", "a fitted HrMmd")
+    rep, raw = np.asarray(rep), np.asarray(raw)
 
     def kernel(numbers):
         pair = rep[numbers], raw[numbers]

@@ -72,14 +72,14 @@ def layer_outputs(network, x, layers, *, batch=1024):
     Parameters
     ----------
     network : torch.nn.Module
-        Left in the mode it was in.
+        Each of its modules is left in the mode it was in.
     x : array or tensor (n, ...)
         As the network takes it.
     layers : list of str
         Names as in ``network.named_modules()``; the first two give the low-level representations
-        LR1 and LR2.
+        LR1 and LR2. A name that comes twice counts once.
     batch : int
-        Records at a time.
+        Records at a time, at least 1.
 
     Returns
     -------
@@ -89,7 +89,8 @@ def layer_outputs(network, x, layers, *, batch=1024):
     Raises
     ------
     ValueError
-        A layer that the network does not have, or that it does not call.
+        A layer that the network does not have or does not call, or whose output is no tensor of at
+        least two axes; a batch below 1.
 
     Notes
     -----
@@ -101,19 +102,25 @@ def layer_outputs(network, x, layers, *, batch=1024):
     >>> layer_outputs(net, np.zeros((5, 4), np.float32), ["0", "1"])["1"].shape
     (5, 3)
     """
-    there = dict(network.named_modules())
+    batch = checks.integer("batch", batch, 1)
+    there, layers = dict(network.named_modules()), list(dict.fromkeys(layers))
     for name in layers:
         if name not in there or not name:
             checks.fail(
                 "layers", repr(name), "one of " + ", ".join(repr(known) for known in there if known)
             )
-    found, seen, mode = {name: [] for name in layers}, {}, network.training
+    found, seen = {name: [] for name in layers}, {}
+    modes = [(module, module.training) for module in network.modules()]
 
     def keep(name):
-        return there[name].register_forward_hook(
-            # a copy, since the next layer may work in place
-            lambda module, given, out: seen.update({name: out.clone()})
-        )
+        def hook(module, given, out):
+            axes = getattr(out, "ndim", 0)
+            if axes < 2:
+                what = f"{axes} axes" if axes else type(out).__name__
+                checks.fail("layers", f"{name!r} with an output of {what}", "a tensor (n, d, ...)")
+            seen[name] = out.clone()  # a copy, since the next layer may work in place
+
+        return there[name].register_forward_hook(hook)
 
     handles = [keep(name) for name in layers]
     x = torch.as_tensor(x)
@@ -132,7 +139,8 @@ def layer_outputs(network, x, layers, *, batch=1024):
                         )
                     found[name].append(seen[name].flatten(1).double().cpu().numpy())
     finally:
-        network.train(mode)
+        for module, mode in modes:
+            module.training = mode
         for handle in handles:
             handle.remove()
     return {name: np.concatenate(parts) for name, parts in found.items()}

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mia_lib import checks
 from mia_lib.two_sample import kernels
-from mia_lib.two_sample.permutation import TestResult
+from mia_lib.two_sample.permutation import SMALLEST, TestResult, not_too_large
 
 
 def classifier_test(
@@ -40,7 +40,7 @@ def classifier_test(
     Raises
     ------
     ValueError
-        As for `permutation_test`; an unknown kind.
+        As for `permutation_test`; tested records of other features; an unknown kind.
 
     Notes
     -----
@@ -56,8 +56,10 @@ def classifier_test(
     """
     checks.choice("kind", kind, ("sign", "logit"))
     rng = checks.generator(rng)
+    n_permutations = checks.integer("n_permutations", n_permutations, 1)
     x_train, y_train = kernels.pair("x_train", x_train, "y_train", y_train)
     x, y = kernels.pair("x", x, "y", y)
+    kernels.pair("x_train", x_train, "x", x)
     seed, early = int(rng.integers(2**31)), len(x_train) >= 50
     network = MLPClassifier(
         hidden, max_iter=200, alpha=1e-3, random_state=seed, early_stopping=early
@@ -96,7 +98,8 @@ def mean_test(x, y, alternative="two-sided", *, n_permutations=499, rng=None):
     Raises
     ------
     ValueError
-        Other shapes, NaN, fewer than 2 numbers in a set, an unknown alternative.
+        Other shapes, NaN, magnitudes above 1e300, fewer than 2 numbers in a set, an unknown
+        alternative.
 
     Notes
     -----
@@ -117,8 +120,8 @@ def mean_test(x, y, alternative="two-sided", *, n_permutations=499, rng=None):
     values = np.concatenate([pooled[None], shuffled])
     differences = values[:, len(x) :].mean(1) - values[:, : len(x)].mean(1)
     differences = np.abs(differences) if alternative == "two-sided" else differences
-    at_least = differences[1:] >= differences[0] - 1e-12 * max(np.abs(pooled).max(), 1e-300)
-    return TestResult(float(differences[0]), float((1 + at_least.sum()) / (n_permutations + 1)))
+    below = differences[1:] < differences[0] - 1e-12 * max(np.abs(pooled).max(), 1e-300)
+    return TestResult(float(differences[0]), float((1 + (~below).sum()) / (n_permutations + 1)))
 
 
 def t_test(x, y, alternative="two-sided"):
@@ -133,11 +136,12 @@ def t_test(x, y, alternative="two-sided"):
     Returns
     -------
     TestResult
+        A p-value below the smallest normal float, about 2e-308, is given as that.
 
     Raises
     ------
     ValueError
-        As for `mean_test`; numbers that are all the same.
+        As for `mean_test`, with magnitudes of 1e75 at most; numbers that are all the same.
 
     Notes
     -----
@@ -149,15 +153,16 @@ def t_test(x, y, alternative="two-sided"):
     0.288
     """
     checks.choice("alternative", alternative, ("two-sided", "greater"))
-    x, y = _numbers("x", x), _numbers("y", y)
+    x, y = _numbers("x", x, 4), _numbers("y", y, 4)  # Welch's freedom squares variances
     if np.ptp(x) == 0 and np.ptp(y) == 0:
         checks.fail("x, y", "numbers that are all the same", "some spread in one of them")
     found = stats.ttest_ind(y, x, equal_var=False, alternative=alternative)
-    return TestResult(float(found.statistic), float(found.pvalue))
+    return TestResult(float(found.statistic), max(float(found.pvalue), SMALLEST))
 
 
-def _numbers(name, values):
+def _numbers(name, values, power=1):
     values = checks.real_array(name, values, 1)
     if len(values) < 2:
         checks.fail(name, f"{len(values)} numbers", "at least 2")
+    not_too_large(name, values, power)
     return values

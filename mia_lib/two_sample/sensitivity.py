@@ -12,7 +12,7 @@ from scipy import special, stats
 from mia_lib import checks
 from mia_lib.two_sample import class_means
 
-EXACT = 2**18  # assignments times candidates that are enumerated; beyond, the normal law
+EXACT = 2**18  # assignments times candidates that are enumerated, and sums of two-valued scores
 GROWTH = 1e-9  # of p, relative: less is rounding, and a search that follows it may never end
 
 
@@ -38,20 +38,25 @@ def sensitivity_p_value(x, y, odds=1.0, *, y_x=None, y_y=None):
     Raises
     ------
     ValueError
-        As for `class_mean_test`; odds below 1.
+        As for `class_mean_test`, with magnitudes of 1e150 at most; odds below 1.
 
     Notes
     -----
     Rosenbaum's bound. Pr(assignment) is proportional to Gamma^(sum of u_i over S_Y) with unknown
     u_i in [0, 1]. The p-value is a ratio of functions linear in each Gamma^u_i, so that its
     largest value has all u_i 0 or 1; and in each class it has u_i = 1 for the k largest scores
-    (Rosenbaum and Krieger 1990): k is what is left to try. Small sets are enumerated. For others
-    the sum over S_Y is taken as normal, with its exact mean and variance (Fisher's noncentral
-    hypergeometric law says how many of the k are in S_Y), and with several classes k is improved
-    class by class until p grows by less than 1e-9 of itself. Where in every class S_Y scores higher
-    throughout, one assignment alone reaches the sum and p is its probability, exactly, which no
-    normal law has.
-    Taught in book/class_aware.ipynb.
+    (Rosenbaum and Krieger 1990): k is what is left to try. p is exact in three cases. Small sets
+    are enumerated. Where in every class S_Y scores higher throughout, one assignment alone reaches
+    the sum and p is its probability. Where no class has more than two values, as in a score that
+    says yes or no, u = 1 for the larger one; Fisher's noncentral hypergeometric law says how many
+    of those are in S_Y, and the classes' laws are convolved (unless the values lie differently far
+    apart in the classes and more than 2^18 sums are possible).
+
+    For other sets the sum over S_Y is taken as normal, with its exact mean and variance, and with
+    several classes k is improved class by class until p grows by less than 1e-9 of itself. This
+    needs many records that each add little to the sum: where a few carry it, as with heavy tails or
+    rare hits among other values, and far out in the tail, p may be many times too small or too
+    large. Taught in book/class_aware.ipynb.
 
     Examples
     --------
@@ -117,14 +122,17 @@ def _bound(classes, observed, apart, gamma):
     work = prod(comb(len(v), n) * (len(v) + 1) for v, n in classes)
     if work <= EXACT:
         return _enumerated(classes, observed, gamma)
-    return _only_way(classes, gamma) if apart else _normal(classes, observed, gamma)
+    if apart:
+        return _only_way(classes, gamma)
+    exact = _two_valued(classes, observed, gamma)
+    return _normal(classes, observed, gamma) if exact is None else exact
 
 
 def _sets(x, y_x, y, y_y):
     """Each class's numbers, the largest first, with how many are in S_Y; the sum over S_Y; and
     whether in every class all of S_Y lies above all of S_X.
     """
-    values, parts = class_means.pooled(x, y_x, y, y_y)
+    values, parts = class_means.pooled(x, y_x, y, y_y, power=2)
     groups, first = (np.split(a, parts.starts[1:]) for a in (values, parts.first))
     classes = [(np.sort(v)[::-1], int(n)) for v, n in zip(groups, parts.n_y)]
     apart = all(v[~of_x].min() > v[of_x].max() for v, of_x in zip(groups, first))
@@ -152,8 +160,7 @@ def _enumerated(classes, observed, gamma):
         top = (rows[None] < np.arange(len(values) + 1)[:, None, None]).sum(2)  # (k, assignment)
         chances.append(special.softmax(gamma * top, axis=1))
     total = sum(np.ix_(*sums)) if len(sums) > 1 else sums[0]
-    scale = max(np.abs(values).max() for values, _ in classes) * sum(len(v) for v, _ in classes)
-    reached = (total >= observed - 1e-12 * max(scale, 1e-300)).astype(float)
+    reached = _reached(classes, observed, total).astype(float)
     worst = 0.0
     for ks in product(*(range(len(c)) for c in chances)):
         left = reached
@@ -161,6 +168,41 @@ def _enumerated(classes, observed, gamma):
             left = np.tensordot(chance[k], left, axes=(0, 0))
         worst = max(worst, float(left))
     return min(worst, 1.0)
+
+
+def _reached(classes, observed, sums):
+    scale = max(np.abs(values).max() for values, _ in classes) * sum(len(v) for v, _ in classes)
+    return ~(sums < observed - 1e-12 * max(scale, 1e-300))
+
+
+def _two_valued(classes, observed, gamma):
+    """The largest p where no class has more than two values; None where one has, or where too many
+    sums are possible. With u = 1 for the larger value most of those are in S_Y.
+    """
+    if any(np.any((v < v[0]) & (v > v[-1])) for v, _ in classes):
+        return None
+    sums, chances = np.array([sum(n * v[-1] for v, n in classes)]), np.ones(1)
+    for gap, law in _laws_by_gap(classes, gamma):
+        if len(sums) > 1 and len(sums) * len(law) > EXACT:
+            return None
+        sums = np.add.outer(sums, gap * np.arange(len(law))).ravel()
+        chances = np.multiply.outer(chances, law).ravel()
+    return min(float(chances[_reached(classes, observed, sums)].sum()), 1.0)
+
+
+def _laws_by_gap(classes, gamma):
+    """How many larger values are in S_Y, for each difference of the two values: [(gap, law)]."""
+    laws = []
+    for v, n in sorted(classes, key=lambda one: one[0][0] - one[0][-1]):
+        gap = v[0] - v[-1]
+        if gap == 0:
+            continue
+        law = _chances(len(v), np.sum(v == v[0]), n, gamma)
+        if laws and gap - laws[-1][0] <= 1e-9 * gap:  # the same but for rounding
+            laws[-1] = laws[-1][0], np.convolve(laws[-1][1], law)
+        else:
+            laws.append((gap, law))
+    return laws
 
 
 def _normal(classes, observed, gamma):
@@ -191,9 +233,7 @@ def _moments(values, n_y, gamma):
     """Mean and variance of the sum over S_Y for every k: (n + 1,) each."""
     n = len(values)
     k, m = np.arange(n + 1)[:, None], np.arange(n_y + 1)  # of the top k records m are in S_Y
-
-    log_weight = _log_choices(k, m) + _log_choices(n - k, n_y - m) + gamma * m
-    chance = special.softmax(log_weight, axis=1)
+    chance = _chances(n, k, n_y, gamma)
     count = chance @ m
     spread = np.sum(chance * (m - count[:, None]) ** 2, axis=1)
     top = _part_moments(values)
@@ -205,6 +245,13 @@ def _moments(values, n_y, gamma):
         for j, size, part in ((m, k, top), (n_y - m, n - k, bottom))
     ]
     return mean, spread * (top[0] - bottom[0]) ** 2 + within[0] + within[1]
+
+
+def _chances(n, k, n_y, gamma):
+    """Fisher's noncentral hypergeometric law: of the top k records 0, 1, ... n_y are in S_Y."""
+    m = np.arange(n_y + 1)
+    log_weight = _log_choices(k, m) + _log_choices(n - k, n_y - m) + gamma * m
+    return special.softmax(log_weight, axis=-1)
 
 
 def _log_choices(a, b):

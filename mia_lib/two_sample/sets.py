@@ -10,7 +10,8 @@ from mia_lib import checks
 
 
 def set_threshold(nonmember_score, size, fpr=0.01, *, n_draws=1000, rng=None):
-    """The mean score that a set of non-members exceeds with probability fpr at most.
+    """The mean score that a set of non-members exceeds with probability (k + 1) / (n_draws + 1), k
+    being floor(fpr n_draws).
 
     Parameters
     ----------
@@ -38,8 +39,11 @@ def set_threshold(nonmember_score, size, fpr=0.01, *, n_draws=1000, rng=None):
 
     Notes
     -----
-    HR-MMD App. G.7. Sets drawn from n records overlap: if size is not far below n their means vary
-    too little, and the true rate is above fpr. Run in notebooks/two_sample_levels.ipynb.
+    HR-MMD App. G.7. The threshold is the (k + 1)-th largest mean of the draws: k of them are above
+    it. The probability is that of one more set drawn alike, and over all n_draws + 1 of them; it is
+    nearly 2 fpr where fpr is 1 / n_draws, and smaller with ties. Sets drawn from n records overlap:
+    if size is not far below n their means vary too little, and sets of other records exceed the
+    threshold more often. Run in notebooks/two_sample_levels.ipynb.
 
     Examples
     --------

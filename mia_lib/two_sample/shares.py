@@ -10,6 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from mia_lib import checks
 from mia_lib.intervals import Estimate
+from mia_lib.two_sample.permutation import not_too_large
 from mia_lib.two_sample.score_tests import mean_test
 
 
@@ -39,7 +40,8 @@ def share_lower_limit(x, y, *, delta=0.05, n_permutations=499, grid=50, rng=None
     Raises
     ------
     ValueError
-        NaN, too few records, a level out of range or too small for so few permutations.
+        NaN, magnitudes above 1e300, too few records, a level out of range or too small for so few
+        permutations.
 
     Notes
     -----
@@ -106,13 +108,14 @@ def member_share(x, y, separation, *, delta=0.05):
     Raises
     ------
     ValueError
-        NaN, fewer than two scores or separations, delta out of range.
+        NaN, magnitudes above 1e60, fewer than two scores or separations, delta out of range.
 
     Notes
     -----
     With D the difference of the means of y and x, and d the mean of the separations, all f with (D
     - f d)^2 <= t^2 [var D + f^2 s^2 (1 + 1/R)], where s is the spread of the separations and t the
-    quantile of Student's law with R - 1 degrees of freedom. It assumes that the target separates
+    quantile of Student's law with min(R, n_x, n_y) - 1 degrees of freedom: each variance is
+    estimated, and the fewest numbers bind. It assumes that the target separates
     its members as one more reference network would, and that apart from members both sets are
     exchangeable; neither can be seen in the scores. Taught in book/set_share.ipynb.
 
@@ -129,8 +132,9 @@ def member_share(x, y, separation, *, delta=0.05):
     for name, values in (("x", x), ("y", y), ("separation", separation)):
         if len(values) < 2:
             checks.fail(name, f"{len(values)} numbers", "at least 2")
+        not_too_large(name, values, 5)  # squares of squares, times Student's quantile
     delta = checks.number("delta", delta, 0, high=1, open_low=True, open_high=True)
-    quantile = stats.t.isf(delta / 2, len(separation) - 1) ** 2
+    quantile = stats.t.isf(delta / 2, min(len(x), len(y), len(separation)) - 1) ** 2
     difference, scale = y.mean() - x.mean(), separation.mean()
     noise = y.var(ddof=1) / len(y) + x.var(ddof=1) / len(x)
     between = separation.var(ddof=1) * (1 + 1 / len(separation))
@@ -160,8 +164,8 @@ def share_by_rejections(rate, shares, rates):
     -------
     Estimate
         low and high: the ends of the shares at which the curve, made rising and joined by straight
-        lines, has this rate; where it is flat they lie apart. The value is their middle. Nothing of
-        this is a confidence interval.
+        lines, has this rate to 12 digits; where it is flat they lie apart. The value is their
+        middle. Nothing of this is a confidence interval.
 
     Raises
     ------
@@ -187,6 +191,8 @@ def share_by_rejections(rate, shares, rates):
     if rates.min() < 0 or rates.max() > 1:
         checks.fail("rates", f"{rates.tolist()}", "numbers in [0, 1]")
     curve = IsotonicRegression().fit_transform(shares, rates)
+    # where the rates fell the curve is their mean, rounded: the rate but for its last digits
+    curve = np.where(curve.round(12) == round(rate, 12), rate, curve)
     rate = float(np.clip(rate, curve[0], curve[-1]))
     first = int(np.argmax(curve >= rate))
     last = len(curve) - 1 - int(np.argmax(curve[::-1] <= rate))

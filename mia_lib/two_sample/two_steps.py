@@ -12,6 +12,8 @@ from mia_lib.two_sample.kernel_tests import median_kernel_test
 from mia_lib.two_sample.permutation import TestResult
 from mia_lib.two_sample.score_tests import mean_test
 
+PERMUTATIONS = 499  # of the second step, and of the first as it comes
+
 
 class TwoSteps(NamedTuple):
     """What the two-step test says.
@@ -43,7 +45,7 @@ def two_step_test(raw_x, raw_y, score_x, score_y, *, alpha=0.05, test=median_ker
     score_x, score_y : array (n_x,), (n_y,)
         What an attack says of them, larger for members.
     alpha : float
-        Level of either step, in (0, 1).
+        Level of either step, in [1 / 500, 1): the second has 499 permutations.
     test : callable
         ``test(raw_x, raw_y, rng=rng) -> TestResult``, the first step.
     rng : numpy.random.Generator, optional
@@ -56,7 +58,8 @@ def two_step_test(raw_x, raw_y, score_x, score_y, *, alpha=0.05, test=median_ker
     Raises
     ------
     ValueError
-        As for `mean_test` and the first step; scores that are not one for each record.
+        As for `mean_test` and the first step; scores that are not one for each record; a level
+        that no p-value of 499 permutations can reach.
 
     Notes
     -----
@@ -74,11 +77,13 @@ def two_step_test(raw_x, raw_y, score_x, score_y, *, alpha=0.05, test=median_ker
     False
     """
     alpha = checks.number("alpha", alpha, 0, high=1, open_low=True, open_high=True)
+    if (PERMUTATIONS + 1) * alpha < 1:
+        checks.fail("alpha", f"{alpha:g}", f"at least 1 / {PERMUTATIONS + 1}, the smallest p")
     rng = checks.generator(rng)
     for name, raw, score in (("x", raw_x, score_x), ("y", raw_y, score_y)):
         if np.shape(score) != (len(raw),):
             checks.fail(f"score_{name}", f"shape {np.shape(score)}", f"({len(raw)},) as raw_{name}")
     records = test(raw_x, raw_y, rng=rng)
-    members = mean_test(score_x, score_y, "greater", rng=rng)
+    members = mean_test(score_x, score_y, "greater", n_permutations=PERMUTATIONS, rng=rng)
     accused = records.p_value > alpha and members.p_value <= alpha
     return TwoSteps(records, members, bool(accused))

@@ -151,6 +151,17 @@ def test_a_class_that_the_shadow_lacks_leaves_out_thresholds_by_class():
     assert "class thresholds" not in found.chosen and found.said.shape == (200,)
 
 
+def test_labels_and_masks_may_be_whole_numbers_of_any_type():
+    score, labels, member = world(np.random.default_rng(8), 120)
+    logits = np.column_stack([score, np.zeros((120, 2))])
+    for attack, more in ((attacks.adaptive_attack, {}), (attacks.adaptive_suite, {"epochs": 1})):
+        found = [
+            attack(logits, y, logits, y, m, **more, rng=np.random.default_rng(0))
+            for y, m in ((labels, member), (labels.astype(float), member.astype(float)))
+        ]
+        assert (found[0].said == found[1].said).all() and found[0].tried == found[1].tried
+
+
 def test_bad_input():
     logits, labels, member = np.eye(3)[[0, 1, 2] * 4], np.array([0, 1, 2] * 4), np.arange(12) < 6
     good = [logits, labels, logits, labels, member]

@@ -1,6 +1,7 @@
 """Attacks with shadow models against literal loops, signals that carry nothing, and bad input."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -100,6 +101,24 @@ def test_every_target_equals_the_slow_path(attack):
     x, member = made(12, 20, 2)
     slow = lira.leave_one_out(x, member, lambda *arguments: attack(*arguments))
     np.testing.assert_allclose(lira.leave_one_out(x, member, attack), slow, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "attack", [attacks.difficulty_calibration, attacks.reference_quantile, attacks.outlier_tail]
+)
+def test_attacks_of_out_models_read_no_in_models(attack):
+    """Examples that no model, one and two models were trained on."""
+    x, member = made(10, 3, 4)
+    member[:] = np.arange(10)[:, None] < [0, 1, 2]
+    want = np.empty((10, 3))
+    for s, i in np.ndindex(10, 3):
+        out = [t for t in range(10) if not member[t, i]]
+        out.remove(min(out) if member[s, i] else s)
+        want[s, i] = LITERAL[attack](float(x[s, i]), [], [float(x[t, i]) for t in out])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = lira.leave_one_out(x, member, attack)
+    np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-12)
 
 
 def test_one_huge_signal_costs_the_others_no_digits():
@@ -242,11 +261,28 @@ class TestNeighbours:
         np.testing.assert_array_equal(np.flatnonzero(found), sorted(want))
 
     @pytest.mark.parametrize(
-        "n, share, count", [(30, 0.1, 3), (29, 0.1, 3), (7, 0.01, 1), (1, 1, 1)]
+        "n, share, count", [(30, 0.1, 3), (29, 0.1, 3), (7, 0.01, 1), (1, 1, 1), (3, 1e-7, 1)]
     )
     def test_a_share_is_a_share_even_of_examples_that_lie_alike(self, n, share, count):
-        found = attacks.most_isolated(np.ones((n, 2)), share, radius=0.1)
-        np.testing.assert_array_equal(np.flatnonzero(found), np.arange(count))
+        assert attacks.most_isolated(np.ones((n, 2)), share, radius=0.1).sum() == count
+
+    def test_being_selected_does_not_tell_where_a_row_stood(self):
+        """Members stacked on the others, and features that tie: as many of either are selected."""
+        rng = np.random.default_rng(15)
+        votes = np.eye(2)[rng.integers(0, 2, (40, 1000))]
+        first = [attacks.most_isolated(v, 0.1, radius=0.1)[:500].sum() for v in votes]
+        assert abs(np.mean(first) - 50) < 5 * 5 / np.sqrt(40)
+
+    def test_equal_rows_are_neighbours_at_any_radius(self):
+        twice = np.repeat(np.random.default_rng(16).normal(size=(50, 10)), 2, axis=0)
+        assert (attacks.neighbours(twice, 0.0) == 1).all()
+        assert attacks.most_isolated(twice, 1e-7, radius=0.1).sum() == 1
+
+    @pytest.mark.parametrize("length", [1e-300, 1e-150, 1e-15, 1e160])
+    def test_a_direction_has_no_length(self, length):
+        features = length * np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]])
+        assert attacks.neighbours(features, 0.1).tolist() == [1, 1, 0]
+        assert attacks.most_isolated(features, 0.1, radius=0.1).tolist() == [False, False, True]
 
     def test_isolation_is_told_in_blocks_as_at_once(self):
         features = np.random.default_rng(14).normal(size=(3200, 4))  # two blocks of 64 MB

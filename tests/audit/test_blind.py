@@ -188,9 +188,31 @@ def test_copies_by_hand():
     assert group.tolist() == [0, 1, 0, 2, 3, 1]
     assert copies.groups(None, labels).tolist() == list(range(6))
     member = np.array([1, 1, 1, 0, 0, 0], bool)
-    # record 0 twice on one side counts once, record 1 lies on both sides and counts twice
-    assert copies.once(group, member, 1).tolist() == [0, 1, 3, 4, 5]
+    # record 0 lies twice on one side, record 1 on both: each counts once, 1 by chance as row 1 or 5
+    rows = copies.once(group, member, 1).tolist()
+    assert rows in ([0, 1, 3, 4], [0, 3, 4, 5])
     assert copies.once(group, member, 4).tolist() == [0, 1, 2, 3, 4, 5]  # too few would be left
+
+
+def test_as_many_of_the_rows_that_count_are_members_with_copies_as_without():
+    """Half the rows are fours of copies; the share of members among fours that count is that of
+    all rows, in whatever order rows come.
+    """
+    rng, four = np.random.default_rng(0), np.repeat(np.arange(750), 4)
+    group = np.concatenate([750 + np.arange(3000), four])
+    for share in (0.15, 0.85):
+        member = rng.permutation(6000) < share * 6000
+        for order in (np.arange(6000), np.argsort(~member, kind="stable"), np.argsort(member)):
+            rows = order[copies.once(group[order], member[order], 10)]
+            assert np.unique(group[rows]).size == len(rows) == 3750
+            counted = member[rows][group[rows] < 750]
+            assert abs(counted.mean() - share) < 4 * np.sqrt(share * (1 - share) / 750)
+
+
+def test_rows_of_a_coarse_table_all_count():
+    rng = np.random.default_rng(0)
+    cells, member = np.arange(300) % 4, rng.random(300) < 0.5
+    assert copies.once(cells, member, 10).tolist() == list(range(300))
 
 
 def test_halves_keep_copies_together_and_cells_apart():
@@ -221,3 +243,26 @@ def test_a_verdict_counts_copies_once():
     assert [f["estimate"] for f in judge(alone)["figures"]] == [
         f["estimate"] for f in found["figures"]
     ]
+
+
+@pytest.mark.parametrize(("width", "factor"), [(3, 1e200), (60, 1e40), (60, 1e200)])
+def test_numbers_of_any_size_are_seen(width, factor):
+    """As if they were divided by a power of two, which decides nothing."""
+    rng, member = np.random.default_rng(0), np.arange(200) < 100
+    features = rng.normal(size=(200, width)) + 1.5 * member[:, None] * (np.arange(width) == 1)
+    factor = 2.0 ** np.round(np.log2(factor))
+    near, far = (
+        looks(observed(x, member, columns={"age": x[:, 0]})) for x in (features, factor * features)
+    )
+    for one, other in zip(near, far, strict=True):
+        assert one.separates and one.saw == other.saw
+        assert [c.auc for c in one.curves] == pytest.approx([c.auc for c in other.curves], abs=0.03)
+
+
+def test_ordinary_numbers_stay_as_they_are():
+    rng, member = np.random.default_rng(0), np.arange(50) < 25
+    features = 10.0 ** rng.uniform(-14, 14, size=(50, 60)) * rng.choice([-1, 1], (50, 60))
+    o = observed(features, member)
+    table = blind._records(o, np.arange(50), rng)
+    assert table.dtype == np.float32
+    np.testing.assert_array_equal(table[:, :60], features.astype(np.float32))

@@ -109,3 +109,14 @@ def test_bad_calls():
     before, _ = pair(0)
     with pytest.raises(ValueError, match="after: given int, expected audit.Observations"):
         audit.compare(before, 3)
+
+
+def test_two_audits_without_a_common_attack():
+    before, _ = pair(0)
+    labels = np.where(np.arange(N) % 3 == 0, -np.inf, 0.0)
+    said = np.stack([labels, np.where(labels == 0, -np.inf, 0.0)], 1)
+    alone = audit.Observations(said, before.labels, before.member)
+    regression = audit.Observations(before.logits * [1, 0], before.labels, before.member,
+        task="regression")  # fmt: skip
+    with pytest.raises(ValueError, match="after: given observations that permit LOSS.* expected"):
+        audit.compare(alone, regression)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mia_lib import audit, shadow
-from mia_lib.audit import masks
+from mia_lib import audit, metrics, shadow
+from mia_lib.audit import masks, methods
 from mia_lib.audit.conduct import View, _left_out
 
 
@@ -74,3 +74,21 @@ def test_exact_halves_are_evened_out():
     rng = np.random.default_rng(0)
     held = shadow.half_masks(8, 600, rng)
     assert said(rng.normal(size=(8, 600, 2)), held) == []
+
+
+def test_no_model_is_left_out_more_often_than_another():
+    """A model that is surer of everything than the others would else tell the sides apart."""
+    rng = np.random.default_rng(4)
+    held = shadow.half_masks(8, 1000, rng)
+    logits = rng.normal(size=(8, 1000, 2))  # nothing leaks
+    logits[..., 0] += rng.normal(size=(8, 1))
+    o = audit.Observations(
+        logits[0], np.zeros(1000, int), held[0], logits[1:], held[1:], assignment="random"
+    )
+    left_out = _left_out(o)
+    assert (held[1:][left_out, np.arange(1000)] != o.member).all()
+    assert np.bincount(left_out, minlength=7).max() < 1000 / 7 + 4 * np.sqrt(1000 / 7)
+    view = View(o, left_out)
+    lira = next(method for method in methods.of(view) if method.name == "LiRA, online")
+    score = methods.score(lira, view, rng)
+    assert abs(metrics.roc(score, o.member).auc - 0.5) < 3 / np.sqrt(6 * 500)

@@ -1,11 +1,14 @@
 """Models of every kind, asked for observations: what they answer, and what is refused."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 import torch.utils._pytree as pytree
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -184,6 +187,13 @@ def test_a_network_keeps_its_modes_and_says_what_fails():
     ):
         with pytest.raises(ValueError, match="predict: given a network that fails " + said):
             audit.observe(Tokens(), x, Y, MEMBER)
+
+    class Failing(torch.nn.Module):
+        def forward(self, x):
+            return {}["k"]
+
+    with pytest.raises(ValueError, match="given a network that fails .* on float64 of shape"):
+        audit.observe(Failing(), X, Y, MEMBER)
     with pytest.raises(ValueError, match="a network and records that are no numbers"):
         audit.observe(net, [str(i) for i in range(60)], Y, MEMBER)
 
@@ -485,6 +495,21 @@ def test_noisy_copies_of_a_model_that_says_labels():
         )
 
 
+def test_noisy_copies_of_a_frame_of_numbers():
+    frame = pd.DataFrame({"a": X[:, 0], "b": np.arange(60)}, index=np.arange(60) % 7)
+    asked = []
+
+    def model(x):
+        asked.append(x)
+        return (np.asarray(x)[:, 0] > 0).astype(int)
+
+    seen = [audit.observe(model, x, TWO, MEMBER).logits for x in (frame.to_numpy(), frame)]
+    np.testing.assert_array_equal(*seen)
+    assert all(list(x) == ["a", "b"] and (x.index == frame.index).all() for x in asked[17:])
+    named = frame.assign(b=TWO.astype(str))
+    assert audit.observe(lambda x: TWO, named, TWO, MEMBER).logits.shape == (60, 2)
+
+
 def test_shadow_models_are_asked_every_query(tmp_path):
     def fit(x, y):
         return LogisticRegression().fit(x, y)
@@ -541,6 +566,41 @@ def test_a_regression():
     )
 
 
+def test_each_target_of_a_regression_has_shadow_models_of_its_own_scale(tmp_path, monkeypatch):
+    monkeypatch.setenv("MIA_RUNS", str(tmp_path))
+    y = X[:, 0] + 0.3 * RNG.normal(size=60)
+
+    def fit(x, y):
+        return LinearRegression().fit(x, y)
+
+    far, near = (lambda x: np.full(len(x), 10.0)), fit(X, y)
+
+    def seen(target, **more):
+        rng = np.random.default_rng(0)
+        return audit.observe(target, X, y, MEMBER, fit=fit, n_shadow=4, rng=rng, **more)
+
+    seen(far)
+    found = seen(near)
+    np.testing.assert_array_equal(
+        found.shadow_logits, seen(near, store=tmp_path / "a").shadow_logits
+    )
+    mask, scale = found.shadow_member[0], np.mean((near.predict(X) - y) ** 2)
+    own = -((fit(X[mask], y[mask]).predict(X) - y) ** 2) / scale
+    np.testing.assert_allclose(found.shadow_logits[0, :, 0], own, rtol=1e-4, atol=1e-6)
+    with pytest.raises(ValueError, match="store: given .*read_by"):
+        seen(far, store=tmp_path / "a")
+
+
+def test_a_store_is_for_one_order_of_classes(tmp_path, monkeypatch):
+    monkeypatch.setenv("MIA_RUNS", str(tmp_path))
+    kept = {tuple(row): label for row, label in zip(X, Y)}
+    for classes in ([0, 1, 2], [2, 0, 1]):
+        seen = audit.observe(Shares(classes, kept), X, Y, MEMBER,
+            fit=lambda x, y: Shares([0, 1, 2], kept), n_shadow=4,
+            rng=np.random.default_rng(0))  # fmt: skip
+        assert (seen.shadow_logits.argmax(axis=-1) == seen.labels).all()
+
+
 def test_what_counts_as_a_regression():
     for found, y, wanted in (
         (np.zeros(4), np.array([0.5, 1, 2, 3]), "regression"),
@@ -576,6 +636,47 @@ def test_texts_and_sparse_tables():
     assert records.numbers(sparse.eye(60).tocsr()).shape == (60, 60)
 
 
+def test_a_series_of_texts_stays_one():
+    texts = pd.Series([f"w{k % 5} of {k}" for k in range(60)], index=np.arange(60) % 9, name="note")
+
+    def fit(x, y):
+        return make_pipeline(TfidfVectorizer(), MultinomialNB()).fit(x, y)
+
+    target = fit(texts, TWO)
+    for kind in (object, "string"):
+        seen = audit.observe(target, texts.astype(kind), TWO, MEMBER, fit=fit, n_shadow=4)
+        np.testing.assert_allclose(np.exp(seen.logits), target.predict_proba(texts.tolist()))
+        assert seen.shadow_logits.shape == (4, 60, 2)
+        assert seen.features.shape == (60, records.WORDS)
+    assert records.taken(pd.Series(X[:, 0]), Y)[0].shape == (60, 1)
+
+
+@pytest.mark.parametrize(
+    ("column", "wanted"),
+    [
+        (pd.to_datetime(["2020-01-02", None, "2020-01-01"]), [[86400, 0], [0, 1], [0, 0]]),
+        (pd.to_datetime(["2020-01-02", "2020-01-01"] * 2, utc=True), [[86400], [0]] * 2),
+        (pd.to_timedelta([5, None], unit="s"), [[5, 0], [0, 1]]),
+        (pd.period_range("2020-01-01", periods=2), [[0], [86400]]),
+        (pd.array([3, None], dtype="Int64"), [[3, 0], [0, 1]]),
+        (pd.array([True, None], dtype="boolean"), [[1, 0], [0, 1]]),
+        ([[1], [2]], [[1, 0], [0, 1]]),
+        ([{"a": 1}, {"b": 1}], [[1, 0], [0, 1]]),
+        (np.array([1j, 2.0]), [[0, 1], [1, 0]]),
+        (pd.Categorical(["one"] * 2), [[1], [1]]),
+    ],
+    ids=["time", "zone", "span", "period", "Int64", "boolean", "list", "dict", "complex", "one"],
+)
+def test_columns_of_every_kind_are_numbers(column, wanted):
+    frame = pd.DataFrame({"a": column})
+    assert records.numbers(frame).tolist() == wanted
+    beside = records.numbers(frame.assign(b=0.5, c=True))  # texts come last, marks of gaps too
+    assert sorted(beside[0]) == sorted([0.5, 1.0, *wanted[0]])
+    twice = pd.concat([frame, frame], axis=1)  # two columns of one name
+    assert records.numbers(twice).shape[1] == 2 * len(wanted[0])
+    assert records.digest(frame) == records.digest(frame.copy()) != records.digest(frame[1:])
+
+
 def test_missing_numbers_are_marked():
     x = X.copy()
     x[3, 1] = np.nan
@@ -607,6 +708,9 @@ def never(x, y):
         ({"queries": [3]}, "queries: given an entry"),
         ({"x": [[1], [1, 2]]}, "x: given a ragged sequence"),
         ({"x": 3}, "x: given int"),
+        ({"predict": lambda x: np.where(x > x.min(), x, np.nan)}, "logits: given 1 NaN"),
+        ({"predict": lambda x: np.where(x > x.min(), x, np.inf)}, r"logits: given 1 of \+inf"),
+        ({"x": np.full((60, 3), np.inf), "predict": lambda x: X}, "features: given 180 entries"),
         ({"predict": lambda x: "one"}, "predict: given predictions of shape"),
         ({"predict": lambda x: [{"a": 0.5}] * 60}, "predict: given answers of type dict, expected"),
         ({"predict": lambda x: x[:, :2].astype(int)}, "predict: given predictions of dtype"),
@@ -670,6 +774,48 @@ def test_a_store_of_ones_own_and_none_without_a_seed(tmp_path, monkeypatch):
     np.testing.assert_array_equal(kept.shadow_logits, first.shadow_logits)
     with pytest.raises(ValueError, match="another masks|masks"):
         seen(rng=np.random.default_rng(4), store=tmp_path / "mine")
+
+
+def told(target, x=X, **more):
+    """The warnings of a call."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        audit.observe(target, x, TWO, MEMBER, n_shadow=4, **more)
+    return [str(one.message) for one in caught]
+
+
+def test_another_recipe_is_told_whenever_it_is_asked_for(tmp_path):
+    def fit(x, y):
+        return LogisticRegression(C=100).fit(x, y)
+
+    def said(target):
+        return told(target, fit=fit, store=tmp_path / "s", rng=np.random.default_rng(0))
+
+    other = LogisticRegression(C=0.1).fit(X, TWO)
+    assert said(other) == said(other) == ["target and shadow models differ in C"]
+    assert said(fit(X, TWO)) == []
+    assert said(SVC().fit(X, TWO)) == [
+        "the target is a SVC, the shadow models are LogisticRegressions"
+    ]
+
+
+def test_networks_are_compared_by_their_layers_and_functions_not_at_all():
+    net = torch.nn.Sequential(torch.nn.Linear(3, 2))
+    deep = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
+    assert told(net, fit=lambda x, y: deep) == ["target and shadow models differ in their layers"]
+    assert told(net, fit=lambda x, y: torch.nn.Sequential(torch.nn.Linear(3, 2))) == []
+    assert told(lambda x: x[:, :2], fit=lambda x, y: lambda z: z[:, 1:]) == []
+    assert told(LogisticRegression().fit(X, TWO), fit=lambda x, y: lambda z: z[:, 1:]) == []
+    mine = [Shares([0, 1], {tuple(row): c for row, c in zip(X, TWO)}) for _ in range(2)]
+    assert told(mine[0], fit=lambda x, y: mine[1]) == []  # each prints with an address of its own
+
+
+def test_a_fit_may_hold_a_model_of_frames_and_names(tmp_path):
+    frame, names = pd.DataFrame(X, columns=list("abc")), np.array(["no", "yes"], object)[TWO]
+    model = LogisticRegression().fit(frame, names)
+    seen = audit.observe(model, frame, names, MEMBER, fit=lambda x, y: clone(model).fit(x, y),
+        n_shadow=4, rng=np.random.default_rng(0), store=tmp_path / "s")  # fmt: skip
+    assert seen.shadow_logits.shape == (4, 60, 2)
 
 
 # Probabilities under the name of logits, and the reverse

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -86,3 +87,28 @@ def test_more_numbers_than_records():
 
 def test_a_function_is_not_looked_into():
     assert structure.warnings_of(lambda x: x, 60) is None
+
+
+class ByHeart(ClassifierMixin, BaseEstimator):
+    """Knows its records by heart, in a way that no class of scikit-learn has."""
+
+    def fit(self, x, y):
+        self.classes_, self.known_ = np.unique(y), dict(zip(map(tuple, x), y))
+        return self
+
+    def predict(self, x):
+        return np.array([self.known_.get(tuple(row), 0) for row in x])
+
+
+def test_of_a_kind_that_is_not_known_nothing_is_said():
+    assert said(ByHeart()) is None
+    assert said(make_pipeline(StandardScaler(), ByHeart())) is None
+    assert said(GridSearchCV(ByHeart(), {}, cv=2)) is None
+
+    class Ours(LogisticRegression):
+        pass
+
+    assert said(Ours()) == ()  # made from a class that is known
+    model = ByHeart().fit(X, Y)
+    model.coef_ = np.zeros(70)  # what is found is said
+    assert "has 70 trained numbers" in structure.warnings_of(model, 60)[0]

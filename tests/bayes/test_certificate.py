@@ -1,5 +1,7 @@
 """Use cases: each is what its parts say, and is sound on data whose truth is known."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -81,9 +83,11 @@ def test_queries_are_compared_at_one_joint_level(rng):
     again = bayes.compare_queries({"a": signals["weak"], "b": signals["weak"]}, bins=5, rng=rng)
     assert again["a"] == again["b"]  # the same records become edges
     assert abs(named["weak"].advantage.value - again["a"].advantage.value) < 0.1
-    for bad in ({}, [1, 2], {"one": (np.arange(3.0),)}):
+    for bad in ({}, [1, 2], {"one": (np.arange(3.0),)}, {"one": 3}):
         with pytest.raises(ValueError, match="signals"):
             bayes.compare_queries(bad)
+    with pytest.raises(ValueError, match="^bins: given a dict without 'weak', expected"):
+        bayes.compare_queries(signals, bins={"strong": 5})
 
 
 @pytest.mark.parametrize(
@@ -146,6 +150,20 @@ def test_edges_are_values_that_were_given(values, bins):
     edges = cells.equal_mass(np.array(values), bins)
     assert edges[0] == -np.inf and edges[-1] == np.inf and len(edges) <= bins + 1
     assert set(edges[1:-1]) <= set(values) and (np.diff(edges) > 0).all()
+
+
+def test_a_tied_minimum_makes_no_empty_cell():
+    """A bit, 1 for nine in ten members and eight in ten others: abs(f) is 1/3 at 0."""
+    rng = np.random.default_rng(11)
+    x, y = (1.0 * (rng.random(4000) < rate) for rate in (0.9, 0.8))
+    assert cells.equal_mass(np.append(x, y), 100).tolist() == [-np.inf, 1, np.inf]
+    found = certified(x, y, 100)
+    assert 0 < found.privacy.low < 1 / 3 < found.privacy.high < 0.5
+    query = bayes.Histogram(x, y, bins=[-np.inf, 0.5, np.inf])
+    assert found.privacy.high == pytest.approx(bayes.membership_privacy(query).high, abs=0.05)
+    assert cells.equal_mass(np.ones(7), 3).tolist() == [-np.inf, np.inf]
+    for once in ([1.0, 2.0, 2.0, 3.0], [1.0]):  # a minimum that does not tie may be an edge
+        assert cells.equal_mass(np.array(once), 9).tolist() == [-np.inf, *sorted(set(once)), np.inf]
 
 
 def test_cells_have_equal_mass_and_judge_other_records(rng):
@@ -215,6 +233,27 @@ def test_sure_risk_is_the_end_of_each_interval_that_is_nearer_to_0():
     for low, high in zip(*query.risk_interval(signal, 0.1 / 25)):
         wanted.append(0.0 if low <= 0 <= high else min(abs(low), abs(high)))
     assert bayes.sure_risk(query, signal, 0.1) == pytest.approx(wanted)
+
+
+def test_sure_risk_of_nobody_and_of_few_in_a_density(recwarn):
+    x, y = np.random.default_rng(12).normal(size=(2, 100))
+    for query in (bayes.Histogram(x, y), bayes.KernelDensity(x, y), bayes.Histogram(x, y[:9])):
+        assert bayes.sure_risk(query, []).shape == (0,)
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="99 examples in a group"):
+        bayes.sure_risk(bayes.KernelDensity(x, y[:99]), x)
+
+
+@pytest.mark.simulation
+def test_sure_risk_of_a_density_is_nominal_with_few_nonmembers():
+    wrong = {}
+    for few in (20, 100):
+        rng, wrong[few] = np.random.default_rng(13), 0
+        for _ in range(40):
+            x, y = rng.normal(size=2000), rng.normal(size=few)
+            with warnings.catch_warnings(action="ignore"):
+                wrong[few] += (bayes.sure_risk(bayes.KernelDensity(x, y), x) > 0).any()
+    assert wrong[100] <= 0.2 * 40 and wrong[20] >= 0.4 * 40
 
 
 @pytest.mark.simulation

@@ -248,3 +248,16 @@ def test_held_out_advantages_name_what_does_not_fit(rng):
         bayes.held_out_advantages({"one": rng.random(20)}, np.arange(20) < 3)
     with pytest.raises(ValueError, match="^n_splits: given 0"):
         bayes.held_out_advantages({"one": rng.random(20)}, member, n_splits=0)
+    score = rng.random(20)
+    for signals, who, added, said in (
+        ([score], member, None, "^signals: given list"),
+        ({}, member, None, "^signals: given no query and no score"),
+        ({"heuristic": score}, member, score, "^signals: given a query named heuristic"),
+        ({"one": score}, member[:, None], None, "^member: given shape"),
+        ({"one": score}, member, score[:, None], "^score: given shape"),
+        ({"one": 3.0}, member, None, "^one: given shape"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            bayes.held_out_advantages(signals, who, score=added)
+    alone = bayes.held_out_advantages({"heuristic": score}, member, bins=2)  # a free name
+    assert list(alone) == ["heuristic"]

@@ -446,6 +446,13 @@ def test_a_box_of_almost_no_area_has_limits():
         assert min(eta[i], 1 - eta[i]) - 1e-12 <= low <= high <= best + 1e-12
 
 
+@pytest.mark.parametrize("low", [0.0, 0.3, 0.5, 1 - 2**-53])
+def test_an_optimal_threshold_between_two_neighbouring_floats(low):
+    eta = [low, np.nextafter(low, 1)]
+    cut, best = generalized.optimal_threshold(metrics.accuracy(), eta, [0.4, 0.6], [0.6, 0.4])
+    assert best == pytest.approx(0.6) and (np.array(eta) >= cut).tolist() == [False, True]
+
+
 def test_ends_of_an_optimal_threshold():
     """Half-way between neighbours; below the lowest and above the highest too."""
     eta, ones = [0.2, 0.6], [1.0, 1.0]

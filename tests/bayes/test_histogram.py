@@ -200,6 +200,13 @@ def test_bad_input(change, message):
         bayes.Histogram(**arguments)
 
 
+def test_edges_are_the_histogram_s_own():
+    edges = np.array([0.0, 1.0, 2.0])
+    query = bayes.Histogram([0.1, 1.5], [0.2, 1.9], bins=edges)
+    edges[1] = 0.15
+    assert query.edges[0].tolist() == [0, 1, 2] and query.likelihoods([0.18])[0] == [0.5]
+
+
 def test_bad_queries():
     query = bayes.Histogram([0.0, 1.0], [0.0, 2.0])
     bad = (

@@ -282,6 +282,23 @@ def test_bad_queries():
         query.advantage(rng=3)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("bandwidth", "at_itself"), [(1.0, 0), (0.1, np.inf)])
+def test_hundreds_of_dimensions(rng, bandwidth, at_itself):
+    """(2 pi)^-500 is no float64, and neither is 10^1000 times that."""
+    x, y = rng.normal(size=(2, 5, 1000))
+    query = bayes.KernelDensity(x, y, bandwidth=bandwidth)
+    assert (query.likelihoods(x)[0] == at_itself).all() and (query.risk(x) == 1).all()
+    np.testing.assert_array_equal(query.risk_interval(x), np.array([-np.ones(5), np.ones(5)]))
+
+
+def test_dimensions_in_which_all_densities_underflow_are_refused(rng, monkeypatch):
+    monkeypatch.setattr(bayes.kernel_density, "DRAWS", 64)
+    x, y = rng.normal(size=(2, 3, 2048))
+    with pytest.raises(ValueError, match="signal: given 2048 dimensions, .*, expected fewer"):
+        bayes.KernelDensity(x, y).advantage(rng=rng)
+
+
 def test_limits_in_two_dimensions_by_their_derivation(rng):
     """A tenth of delta goes to the sampled integral, what is left to McDiarmid and to the bias."""
     x, y, h, p, delta = rng.normal(size=(4000, 2)), rng.normal(size=(3000, 2)), 0.9, 0.4, 0.1

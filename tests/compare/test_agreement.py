@@ -90,3 +90,9 @@ class TestAgreement:
             function(x, np.where(x == 3, np.nan, x))
         with pytest.raises(ValueError, match="share"):
             compare.top_overlap(x, x, 1.0)
+
+
+@pytest.mark.parametrize(("n", "share"), [(150, 0.01), (199, 0.05), (250, 0.05)])
+def test_an_attack_agrees_with_itself_whatever_the_share_comes_to(n, share):
+    x = np.random.default_rng(0).normal(size=n)
+    assert compare.top_overlap(x, x, share, rng=np.random.default_rng(0)).value == 1

@@ -287,3 +287,15 @@ class TestBadInput:
             truth = stats.norm.sf(stats.norm.isf(0.1) - 2) / 0.0005
             missed += not ratio.low <= truth <= ratio.high
         assert nobody >= 3 and missed <= 3
+
+    @pytest.mark.simulation
+    def test_nobody_misjudged_is_not_an_accuracy_of_one_for_certain(self):
+        """Ten of each and an attack that is right nine times of ten: now and then of all twenty."""
+        rng, member, missed, certain = np.random.default_rng(33), np.arange(20) < 10, 0, 0
+        for _ in range(300):
+            scores = (rng.random(20) < 0.1) != member
+            curve = metrics.roc(scores * 1.0, member)
+            found = compare.accuracy_interval(curve, scores * 1.0, member, rng=rng)
+            certain += found.value == 1
+            missed += not found.low <= 0.9 <= found.high
+        assert certain >= 20 and missed <= 27

@@ -746,6 +746,10 @@ def write_damaged(path, arrays, how):
         content = bytearray(npz(**arrays))
         content[len(content) // 2] ^= 1
         path.write_bytes(content)
+    elif how == "locked":  # as if a password were needed
+        content = bytearray(npz(**arrays))
+        content[content.index(b"PK\x01\x02") + 8] |= 1
+        path.write_bytes(content)
     elif how == "objects":
         trapped = np.array([Trap(path.parent / "sprung")], dtype=object)
         np.savez(path, allow_pickle=True, **arrays | {"x": trapped})
@@ -778,6 +782,7 @@ class Trap:
         "empty",
         "truncated",
         "flipped",
+        "locked",
         "objects",
         "pickle",
         "missing array",

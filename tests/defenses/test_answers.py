@@ -268,6 +268,10 @@ def test_rounded():
             lambda: defenses.memguard(np.zeros((2, 3)), Confident()),
             "logits: given two largest entries in row 0",
         ),
+        (
+            lambda: defenses.memguard([[1.0, 0.0], [0.0, 1e-17]], Confident()),
+            "logits: given two largest entries in row 1",
+        ),
         (lambda: defenses.memguard([[np.nan, 0.0]], Confident()), "logits: given 1 NaN"),
         (lambda: defenses.memguard([[np.inf, 0.0]], Confident()), "logits: given shape"),
         (lambda: defenses.memguard(outputs(), Confident(), budget=3), "budget: given 3"),
@@ -293,6 +297,14 @@ def test_rounded():
             "member: given shape",
         ),
         (lambda: defenses.fresh_answers(outputs(4), outputs(5)), "changed: given shape"),
+        (
+            lambda: defenses.fresh_answers([[1.0, 0.0]], [[np.inf, 0.0]]),
+            r"changed: given shape \(1, 2\) or a row with \+inf",
+        ),
+        (
+            lambda: defenses.fresh_answers([[1.0, 0.0]], [[-np.inf, -np.inf]]),
+            r"changed: given shape \(1, 2\) or a row with",
+        ),
         (lambda: defenses.fresh_answers(*[outputs(4)] * 2, 3), "budget: given 3"),
         (lambda: defenses.fresh_answers(*[outputs(4)] * 2, n_queries=0), "n_queries: given 0"),
         (lambda: defenses.rounded([0.5, 0.5]), "probabilities: given shape"),

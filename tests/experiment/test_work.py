@@ -107,6 +107,16 @@ def test_a_kept_file_that_is_damaged_is_named(tmp_path, share):
     assert experiment.kept(tmp_path, "count", lambda: 4) == 4
 
 
+def test_kept_arrays_that_ask_for_a_password_are_named(tmp_path):
+    experiment.kept_arrays(tmp_path, "targets", lambda: {"w": np.arange(9.0)})
+    file = tmp_path / "targets.npz"
+    content = bytearray(file.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # the flag of encryption
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match="folder: given .*targets.npz, which is damaged"):
+        experiment.kept_arrays(tmp_path, "targets", dict)
+
+
 @pytest.mark.parametrize("at_once", [None, 1, 2, 5])
 def test_kept_models_are_those_that_the_recipe_trains(tmp_path, at_once):
     rng = np.random.default_rng(0)

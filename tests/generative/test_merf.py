@@ -146,12 +146,25 @@ def test_it_draws_digits():
         ({"n_features": 3}, "n_features: given 3"),
         ({"bandwidth": 0.0}, "bandwidth: given 0"),
         ({"delta": 0.0}, "delta: given 0"),
+        (
+            {"learning_rate": 1e30, "n_steps": 3},
+            r"learning_rate: given 1e\+30, which ends in nan or inf",
+        ),
     ],
 )
 def test_bad_input_is_named(change, expected):
     given = {"x": X, "labels": LABELS, "epsilon": 1.0, "n_steps": 1} | change
     with pytest.raises(ValueError, match=expected):
         generative.dp_merf(given.pop("x"), given.pop("labels"), given.pop("epsilon"), **given)
+
+
+@pytest.mark.parametrize("name", ["n_steps", "batch_size", "learning_rate"])
+@pytest.mark.parametrize("value", [0, -1, "a", np.nan, np.inf])
+def test_what_cannot_train_is_refused_before_the_noise_is_drawn(name, value):
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=f"^{name}: given {value!r}"):
+        generative.dp_merf(X, LABELS, 1.0, **{name: value}, rng=rng)
+    assert rng.random() == np.random.default_rng(0).random()
 
 
 def test_a_class_that_was_never_taught_is_no_class():

@@ -7,7 +7,7 @@ import pytest
 from scipy import spatial
 
 from mia_lib import generative, shadow
-from mia_lib.generative import one_record
+from mia_lib.generative import one_record, stacked
 
 NETS = generative.dense((2, 3), 4, (5,), (6,))
 RECORDS = np.random.default_rng(0).random((24, 2, 3))
@@ -75,10 +75,26 @@ def test_a_broken_network_answers_as_the_others_do(stack):
 
 
 def test_what_a_broken_network_answers_tells_nothing_of_its_members():
-    """Over many draws its answer at a record is that of each other network equally often."""
+    """Every other network knows its members; of four, one with a record and two without it are
+    left to its members, and two with it and one without it to its non-members.
+    """
+    masks = shadow.half_masks(4, 20_000, seeded())
+    values = np.where(masks, 1.0, 0.0)
+    for broken in range(4):
+        some = values.copy()
+        some[broken] = np.nan
+        found = one_record._said_by_others(some, masks, seeded(broken))
+        own = masks[broken]
+        # each of the two means has a standard deviation of 0.005
+        assert abs(found[broken][own].mean() - found[broken][~own].mean()) < 0.03
+        assert abs(found[broken].mean() - 0.5) < 0.02
+
+
+def test_of_records_that_no_network_has_each_sound_network_answers_alike_often():
     values = np.array([[np.nan] * 4_000, [0.0] * 4_000, [1.0] * 4_000])
-    found = one_record._said_by_others(values, seeded())
-    assert abs(found[0].mean() - 0.5) < 0.04
+    for masks in (np.zeros((3, 9), bool), np.zeros((3, 4_000), bool), np.ones((3, 4_000), bool)):
+        found = one_record._said_by_others(values, masks, seeded())
+        assert abs(found[0].mean() - 0.5) < 0.04
 
 
 def test_a_generator_of_one_record_has_no_density(stack):
@@ -96,6 +112,33 @@ def test_a_generator_of_one_record_has_no_density(stack):
     (only,) = np.unique(still.gan(2).generate(5, seeded()).reshape(5, -1).round(5), axis=0)
     expected = -np.linalg.norm(RECORDS.reshape(24, -1) - only, axis=1)
     assert np.allclose(found["distance"][2], expected, atol=1e-4)
+
+
+def on_a_line(stack, which):
+    """Generators whose numbers all move together: they vary, and have no density."""
+    weights = {key: array.copy() for key, array in stack.weights.items()}
+    for kind in ("weight", "bias"):
+        weights[f"generator/layers.2.{kind}"][which] = (
+            3 * weights[f"generator/layers.2.{kind}"][0, :1]
+        )
+    spread = stacked._spread(weights, NETS, RECORDS, MASKS, 0)
+    assert (spread[which] > 1e-3).all()
+    return dataclasses.replace(stack, weights=weights, spread=spread)
+
+
+def test_a_generator_that_varies_along_a_line_has_no_density(stack):
+    asked = {"reference": REFERENCE, "components": 2}
+    found = generative.record_signals(on_a_line(stack, [2]), RECORDS, 40, **asked, rng=seeded())
+    whole = generative.record_signals(stack, RECORDS, 40, **asked, rng=seeded())
+    there, density = [0, 1, 3, 4, 5], found["density ratio"]
+    assert np.array_equal(density[there], whole["density ratio"][there])
+    assert (density[2] == density[there]).any(0).all()
+    assert not np.isin(found["distance"][2], found["distance"][there]).any()
+    with pytest.raises(ValueError, match="^stack: given .*none whose release has a density"):
+        generative.record_signals(on_a_line(stack, range(6)), RECORDS, 40, **asked)
+    with pytest.raises(ValueError, match="^reference: given examples that do not vary"):
+        flat = np.ones_like(REFERENCE)
+        generative.record_signals(stack, RECORDS, 40, reference=flat, components=2)
 
 
 def test_bad_input_is_named(stack):

@@ -224,6 +224,28 @@ class TestBall:
         share = (apart <= drawn).mean()  # Bin(4000, 0.02) has a standard deviation of 0.0022
         assert drawn != want and abs(share - 0.02) < 4 * 0.0022
 
+    @pytest.mark.parametrize("far, scale, n_numbers", [(0.5, 0.3, 64), (1e3, 1.0, 5), (3e4, 50, 3)])
+    def test_a_copy_counts_as_one_wherever_the_origin_is(self, far, scale, n_numbers):
+        """No other lies in its ball; expanding the square would leave it beside the example."""
+        synthetic = far + scale * np.random.default_rng(9).normal(size=(100, n_numbers))
+        apart = spatial.distance.pdist(synthetic).min()
+        found = generative.monte_carlo(synthetic, synthetic[:20], 0.9 * apart)
+        np.testing.assert_allclose(100 * found, -np.log(1e-6), rtol=1e-9)
+
+    @pytest.mark.parametrize("far", [0.0, 3e6])
+    def test_the_median_example_lies_on_its_own_sphere(self, far):
+        """Of an odd number of examples the median is a distance, and its ball is not empty."""
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            x, synthetic = far + rng.random((11, 16)), far + rng.random((60, 16))
+            radius = generative.ball_radius(synthetic, x)
+            count = generative.monte_carlo(synthetic, x, radius, weight="count")
+            assert (count > 0).sum() == 6
+            with pytest.raises(ValueError, match="epsilon: .*at least") as error:
+                generative.monte_carlo(synthetic, x, 1e-4)
+            least = float(str(error.value).split("at least ")[1])
+            assert (generative.monte_carlo(synthetic, x, least, weight="count") > 0).sum() == 1
+
     def test_bad_input(self):
         x, synthetic = np.zeros((3, 2)), np.ones((4, 2))
         with pytest.raises(
@@ -609,3 +631,7 @@ class TestNamedQueries:
             generative.named_queries(["domias"], *given)
         with pytest.raises(ValueError, match="^embedding: given None"):
             generative.named_queries(["embedded"], *given)
+
+    def test_a_wrong_name_is_refused_before_anything_is_computed(self):
+        with pytest.raises(ValueError, match="^names: given 'oracle'"):
+            generative.named_queries(["score", "oracle"], None, None, None)

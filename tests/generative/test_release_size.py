@@ -83,6 +83,18 @@ def test_resamples_that_never_reach_it_make_the_upper_end_infinite():
     assert answer.high == np.inf and answer.low < answer.value < np.inf
 
 
+def test_a_curve_that_is_flat_from_its_smallest_size_does_not_bound_the_rate():
+    """The true rate is 0.5; at all sizes the advantage is the ceiling."""
+    sizes, hits = np.array([100, 300, 1_000]), np.zeros(2)
+    for seed in range(20):
+        measured = 0.4 * (1 - 0.5**sizes) + seeded(seed).normal(0, 0.05, (30, 3))
+        law = generative.release_law(sizes, measured, n_resamples=300, rng=seeded(seed))
+        size = generative.release_size(law, 0.2)  # in truth one record
+        hits += law.rate.low <= 0.5 <= law.rate.high, size.low <= 1
+        assert law.rate.high < 1 and 0.3 < law.ceiling.value < 0.5
+    assert (hits >= 19).all(), hits
+
+
 class TestAdvantages:
     def masks(self, n=400, n_networks=16):
         return shadow.half_masks(n_networks, n, seeded(3))

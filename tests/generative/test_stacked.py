@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from mia_lib import generative, shadow
@@ -19,6 +20,22 @@ RECIPES = {
     "WGAN-GP": generative.WganGpRecipe(critic_steps=3, penalty=2.0, **CHOICES),
     "JS-GAN": generative.JsGanRecipe(real_label=0.8, **CHOICES),
 }
+
+
+LEAKY = nn.LeakyReLU(0.2)
+
+
+def other_layers(leaky=LEAKY, bias=True, last=nn.Tanh):
+    """Networks like SMALL, but for what is given."""
+
+    def generator(n_inputs):
+        inner = nn.Linear(n_inputs, 5), leaky, nn.Linear(5, 6)
+        return nn.Sequential(*inner, last(), nn.Unflatten(1, (2, 3)))
+
+    def discriminator(n_classes, n_outputs):
+        return nn.Sequential(nn.Linear(6, 7, bias=bias), leaky, nn.Linear(7, n_outputs))
+
+    return generative.Networks((2, 3), 4, generator, discriminator, flat=True)
 
 
 def seeded(seed=3):
@@ -217,6 +234,41 @@ class TestFailures:
         assert spread[0] == pytest.approx(made.var(0).sum() / members.var(0).sum(), rel=0.2)
 
 
+def test_networks_of_ones_own_with_the_same_layers_are_trained():
+    recipe = generative.JsGanRecipe(**CHOICES | {"networks": other_layers()})
+    stack = generative.gan_stack(RECORDS, MASKS, recipe, rng=seeded())
+    alone = stack.gan(1).scores(RECORDS)[:, 0]
+    assert np.allclose(stack.scores(RECORDS)[1], alone, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "networks",
+    [
+        other_layers(nn.LeakyReLU(0.01)),
+        other_layers(nn.Tanh()),
+        other_layers(nn.Identity()),
+        other_layers(bias=False),
+        other_layers(last=nn.Identity),
+        generative.Networks((2, 3), 4, nn.Identity, lambda *sizes: nn.Identity(), flat=True),
+    ],
+)
+def test_layers_that_a_stack_would_compute_otherwise_are_refused(networks):
+    recipe = generative.JsGanRecipe(**CHOICES | {"networks": networks})
+    with pytest.raises(ValueError, match="^recipe.networks: given other layers, expected fully"):
+        generative.gan_stack(RECORDS, MASKS, recipe)
+
+
+@pytest.mark.parametrize("file", ["manifest.json", "latest.npz"])
+def test_a_damaged_folder_names_its_file(file, tmp_path):
+    recipe = RECIPES["JS-GAN"]
+    generative.gan_stack(RECORDS, MASKS, recipe, folder=tmp_path, rng=seeded())
+    whole = (tmp_path / file).read_bytes()
+    for cut in (0, len(whole) // 2):
+        (tmp_path / file).write_bytes(whole[:cut])
+        with pytest.raises(ValueError, match=f"^folder: given .*{file}, which is damaged"):
+            generative.gan_stack(RECORDS, MASKS, recipe, folder=tmp_path)
+
+
 def test_one_of_a_stack_is_a_gan_of_its_own():
     stack = generative.gan_stack(RECORDS, MASKS, RECIPES["JS-GAN"], rng=seeded())
     for s in range(4):
@@ -240,6 +292,10 @@ def test_one_of_a_stack_is_a_gan_of_its_own():
         (
             {"recipe": generative.JsGanRecipe(networks="cifar10"), "x": np.zeros((22, 32, 32, 3))},
             "recipe.networks: given other layers",
+        ),
+        (
+            {"recipe": generative.JsGanRecipe(penalty=2.0, **CHOICES)},
+            "recipe.penalty: given 2.0, expected 0",
         ),
         ({"dtype": "half"}, "dtype: given 'half'"),
     ],

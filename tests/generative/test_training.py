@@ -48,6 +48,13 @@ def same(a, b):
 
 
 class TestLayers:
+    def test_widths_are_read_once(self):
+        widths = [5]
+        of = generative.dense((2, 3), 4, widths, iter((6, 7)))
+        widths.append(8)
+        assert [len(of.generator(4)), len(of.discriminator(0, 1))] == [3 + 2, 5]
+        assert len(of.discriminator(0, 1)) == 5  # made again, the same
+
     def count(self, network):
         return sum(p.numel() for p in network.parameters())
 
@@ -598,6 +605,26 @@ class TestRuns:
         again = trained("js_gan", RECORDS, epochs=9, checkpoints=[5, 9], **arguments)
         assert done[0] < 5 and same(again[5], whole[5]) and same(again[9], whole[9])
         assert not (tmp_path / "a" / "again.npz").exists()
+
+    @pytest.mark.parametrize("file", ["manifest.json", "latest.npz", "epoch-000001.npz"])
+    def test_a_damaged_folder_names_its_file(self, file, tmp_path):
+        arguments = dict(epochs=2, checkpoints=[1, 2], folder=tmp_path / "a", **COMMON)
+        trained("js_gan", RECORDS, rng=seeded(), **arguments)
+        path = tmp_path / "a" / file
+        whole = path.read_bytes()
+        spoilt = [b"", whole[: len(whole) // 2], b"[]", b"{}", b'{"seed": "none"}']
+        for content in spoilt:
+            path.write_bytes(content)
+            with pytest.raises(ValueError, match=f"^folder: given .*{file}, which is damaged"):
+                trained("js_gan", RECORDS, **arguments)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_the_recipe_of_another_kind_is_refused(self, kind):
+        given = (RECORDS, *KINDS["dp_cgan"].values()) if kind == "dp_cgan" else (RECORDS,)
+        for recipe in [RECIPES[other]() for other in KINDS if other != kind] + [None]:
+            names = [type(recipe).__name__, RECIPES[kind].__name__]
+            with pytest.raises(ValueError, match="^recipe: given {}, expected a {}".format(*names)):
+                getattr(generative, kind)(*given, recipe)
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_diverged_run_names_its_epoch(self, kind, tmp_path):

@@ -344,8 +344,8 @@ def test_carried_by_counts_examples_and_models():
 def test_a_pooled_area_has_the_variance_of_examples_and_of_models():
     """Every pair of a member and a non-member, by loops; what each entry adds is summed over its
     example and over its model."""
-    scores, member = made(4, 12, 6)
-    places = [(s, i) for s in range(4) for i in range(12)]
+    scores, member = made(4, 40, 6)
+    places = [(s, i) for s in range(4) for i in range(40)]
     inside, outside = ([p for p in places if member[p] == side] for side in (True, False))
     won = {
         (a, b): (scores[a] > scores[b]) + (scores[a] == scores[b]) / 2
@@ -355,14 +355,43 @@ def test_a_pooled_area_has_the_variance_of_examples_and_of_models():
     area = sum(won.values()) / len(won)
     moves = {a: sum(won[a, b] - area for b in outside) / len(won) for a in inside}
     moves |= {b: sum(won[a, b] - area for a in inside) / len(won) for b in outside}
-    examples = sum(sum(moves[s, i] for s in range(4)) ** 2 for i in range(12))
-    models = sum(sum(moves[s, i] for i in range(12)) ** 2 for s in range(4))
+    assert min(len({i for _, i in side}) for side in (inside, outside)) >= 30
+    examples = sum(sum(moves[s, i] for s in range(4)) ** 2 for i in range(40))
+    models = sum(sum(moves[s, i] for i in range(40)) ** 2 for s in range(4))
     added = models * (1 + (2 / 3) ** 0.5) - sum(m**2 for m in moves.values())
-    parts = examples * 12 / 11, max(0.0, added)
+    parts = examples * 40 / 39, max(0.0, added)
     assert parts[1] > 0 or models < sum(m**2 for m in moves.values())
-    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 11 + parts[1] ** 2 / 3)
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 39 + parts[1] ** 2 / 3)
     logit, error = np.log(area / (1 - area)), sum(parts) ** 0.5 / (area * (1 - area))
     for delta in (0.05, 0.4):
         reach = stats.t.ppf(1 - delta / 2, freedom) * error
         want = [area, *(1 / (1 + np.exp(-logit + side * reach)) for side in (1, -1))]
         np.testing.assert_allclose(roc(scores, member).auc_interval(delta), want, rtol=1e-9)
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("few", [1, 2, 5])
+def test_few_groups_of_members_are_not_taken_for_many(few):
+    """Ten records each of a thousand people, of whom few are members; nothing leaks."""
+    groups, missed = np.repeat(np.arange(1000), 10), 0
+    for seed in range(100):
+        rng = np.random.default_rng([seed, few])
+        scores = rng.normal(size=groups.size) + rng.normal(size=1000)[groups]
+        found = roc(scores, groups < few).auc_interval(groups=groups)
+        missed += not found.low <= 0.5 <= found.high
+    assert missed <= 12  # of 100; 95, 38 and 15 where all groups count as one side
+
+
+def test_a_rate_of_few_groups_leaves_room_at_its_end():
+    """Eleven canaries in eight models, all found or none: the limit of eleven trials."""
+    member = np.zeros((8, 3000), bool)
+    member[::2, :11] = True
+    rng = np.random.default_rng(0)
+    found = roc(rng.normal(size=member.shape) + 100 * member, member).tpr_at(0.01, rng=rng)
+    assert found.value == 1 and np.isclose(found.low, 0.0)  # not resolved: twenty groups at least
+    nobody = roc(rng.normal(size=member.shape) - 100 * member, member).tpr_at(0.01, rng=rng)
+    assert nobody.value == 0 and np.isclose(nobody.high, 1 - 0.025 ** (1 / 11))
+    assert not roc(rng.normal(size=member.shape), member).resolvable(0.5)
+    member[::2, :25] = True
+    found = roc(rng.normal(size=member.shape) + 100 * member, member).tpr_at(0.01, rng=rng)
+    assert found.value == 1 and np.isclose(found.low, 0.025 ** (1 / 25))

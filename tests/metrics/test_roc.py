@@ -241,6 +241,12 @@ def test_members_needed(tpr, fpr, delta):
             metrics.n_members_needed(**bad)
 
 
+def test_members_needed_for_a_rate_hardly_above_guessing():
+    """Half a billion: found by halving, and by the normal law to three digits."""
+    found = metrics.n_members_needed(0.01001, 0.01)
+    assert found == pytest.approx((stats.norm.isf(0.0125) / 1e-5) ** 2 * 0.01 * 0.99, rel=2e-3)
+
+
 @pytest.mark.simulation
 @pytest.mark.parametrize(("n0", "fpr"), [(1000, 0.01), (1000, 0.1), (200, 0.001)])
 @pytest.mark.parametrize("decimals", [12, 0])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 from mia_lib import compare, metrics
 from mia_lib.metrics import resolution
@@ -86,13 +86,36 @@ def test_a_ratio_over_nobody_ends_where_both_rates_do():
 
 @pytest.mark.simulation
 def test_coverage_of_scores_of_two_levels():
-    """What the docstring of `auc_interval` says of them: 88 %, which is less than 95."""
+    """Nearly all tied; DeLong's variance alone would cover 88 %."""
     rng, member, held = np.random.default_rng(0), np.arange(200) < 100, 0
     for _ in range(1000):
         right = np.where(member, 1.0, rng.random(200) < 0.95)
         found = metrics.roc(right, member).auc_interval()
         held += found.low <= 0.525 <= found.high
-    assert 0.85 < held / 1000 < 0.91
+    assert 0.95 < held / 1000 < 0.999
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(
+    ("members", "others", "wrong"), [(50, 1000, 0.03), (1000, 50, 0.03), (100, 900, 0.02)]
+)
+def test_a_small_side_that_is_all_right_is_not_taken_for_a_large_one(members, others, wrong):
+    """Correctness of a model that saw none of them, at the level of one of 24 attacks."""
+    rng, member, outside = np.random.default_rng(0), np.arange(members + others) < members, 0
+    for _ in range(400):
+        found = metrics.roc((rng.random(member.size) >= wrong) * 1.0, member)
+        found = found.auc_interval(0.05 / 24)
+        outside += not found.low <= 0.5 <= found.high
+    assert outside <= 4  # a tenth to a quarter of them where the side counts as known
+
+
+def test_limits_of_a_side_that_few_carry_by_hand():
+    """Ten members all right, 2 of 40 others wrong: the squares of two exact distances, halved."""
+    member = np.arange(50) < 10
+    found = metrics.roc(np.r_[np.ones(48), np.zeros(2)], member).auc_interval(0.1)
+    most, (least, largest) = 1 - 0.05 ** (1 / 10), stats.beta.ppf([0.05, 0.95], [2, 3], [39, 38])
+    low = 0.525 - np.hypot(most, 0.05 - least) / 2
+    np.testing.assert_allclose(found, (0.525, low, 0.525 + (largest - 0.05) / 2), rtol=1e-9)
 
 
 @pytest.mark.simulation

@@ -3,6 +3,7 @@ coverage on mechanisms of known epsilon.
 """
 
 import functools
+import itertools
 from math import comb
 
 import numpy as np
@@ -53,13 +54,40 @@ def test_stated_caps():
 @pytest.mark.parametrize("guesses", [1, 2, 5, 10, 31])
 def test_right_guesses_one_by_one(guesses):
     rng = np.random.default_rng(3)
-    scores, member = rng.integers(0, 9, (4, 31)), rng.random((4, 31)) < 0.5
+    scores, member = rng.random((4, 31)), rng.random((4, 31)) < 0.5
     for found, row, coins in zip(privacy.right_guesses(scores, member, guesses), scores, member):
-        order = sorted(range(31), key=lambda i: (row[i], i))
+        order = sorted(range(31), key=lambda i: row[i])
         out = [not coins[i] for i in order[: guesses // 2]]
         inside = [coins[i] for i in order[::-1][: guesses - guesses // 2]]
         assert found == sum(out) + sum(inside)
         assert found == privacy.right_guesses(row, coins, guesses)
+
+
+@pytest.mark.parametrize("guesses", range(1, 7))
+def test_right_guesses_of_ties_are_the_fewest_over_all_their_orders(guesses):
+    rng = np.random.default_rng(5)
+    scores, member = rng.integers(0, 3, (20, 6)), rng.random((20, 6)) < 0.5
+    found = privacy.right_guesses(scores, member, guesses)
+    out = guesses // 2
+    for got, row, coins in zip(found, scores, member):
+        counts = []
+        for order in itertools.permutations(range(6)):
+            if all(row[i] <= row[j] for i, j in itertools.pairwise(order)):
+                wrong = sum(coins[i] for i in order[:out])
+                counts.append(out - wrong + sum(coins[i] for i in order[6 - (guesses - out) :]))
+        assert got == min(counts)
+
+
+def test_ties_certify_nothing_where_nothing_leaks():
+    """A confidence that saturates for three in ten, members or not, in rows sorted by the coins."""
+    rng, wrong = np.random.default_rng(6), 0
+    for _ in range(200):
+        coins = np.sort(rng.random(1000) < 0.5)
+        scores = np.where(rng.random(1000) < 0.3, 1.0, 0.99 * rng.random(1000))
+        right = int(privacy.right_guesses(scores, coins, 200))
+        wrong += privacy.epsilon_lower_bound_one_run(right, 200) > 0
+    assert wrong <= stats.binom.ppf(0.999, 200, 0.05)
+    assert privacy.right_guesses(np.ones(1000), np.arange(1000) >= 500, 1000) == 0
 
 
 def test_right_guesses_of_scores_that_tell_all_or_nothing():
@@ -67,7 +95,7 @@ def test_right_guesses_of_scores_that_tell_all_or_nothing():
     balanced = np.arange(40) < 20
     assert privacy.right_guesses(balanced.astype(float), balanced, 30) == 30
     assert privacy.right_guesses(-balanced.astype(float), balanced, 30) == 0
-    found = privacy.right_guesses(np.zeros(coins.shape), coins, 20)
+    found = privacy.right_guesses(np.tile(np.arange(40), (2000, 1)), coins, 20)
     assert abs(found.mean() - 10) < 5 * np.sqrt(5 / 2000)
 
 
@@ -354,6 +382,10 @@ def test_level_on_the_subsampled_mechanism_itself():
         (lambda: privacy.right_guesses([1, 2], [True, False], 3), "guesses: given 3"),
         (lambda: privacy.right_guesses([1, 2], [True, False], 0), "guesses: given 0"),
         (lambda: privacy.excluded(1.0, 5, 10), "guarantee: given float"),
+        (
+            lambda: privacy.epsilon_lower_bound_f_dp(90, 100, family=lambda number: number),
+            "family: given one that returns float",
+        ),
         (lambda: privacy.excluded(privacy.gaussian(1.0), 5, 10, delta=1.0), "delta: given 1.0"),
     ],
 )

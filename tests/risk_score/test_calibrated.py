@@ -176,6 +176,35 @@ def test_cross_fitted_by_pooling_neighbours():
         np.testing.assert_allclose(found[fold == one], truth, atol=1e-9)
 
 
+@pytest.mark.parametrize("power", [-1060, -60, -52, 0, 40, 1018])
+def test_cross_fitted_probabilities_do_not_ask_for_the_unit(power):
+    """Whole numbers, which any power of two leaves exact, over 64; a spread of 1 and more is as
+    scikit-learn has it.
+    """
+    rng = np.random.default_rng(10)
+    score = rng.integers(0, 64, (4, 200)) / 64.0
+    member = rng.random((4, 200)) < score
+    fold = [0, 0, 1, 1]
+    whole = IsotonicRegression(out_of_bounds="clip").fit(
+        score[2:].ravel(),
+        member[2:].ravel(),
+        sample_weight=np.where(
+            member[2:], 0.5 / member[2:].mean(), 0.5 / (1 - member[2:].mean())
+        ).ravel(),
+    )
+    found = risk_score.cross_fitted(np.ldexp(score, power), member, fold)
+    np.testing.assert_array_equal(found[:2].ravel(), whole.predict(score[:2].ravel()))
+    assert len(np.unique(found[:2])) > 8
+
+
+def test_cross_fitted_scores_far_beyond_the_known_ones_and_known_ones_that_are_one():
+    member = [True, False, True, False]
+    found = risk_score.cross_fitted([[-1e300, 1e300], [1e-300, 0.0]], [member[:2]] * 2, [0, 1])
+    np.testing.assert_array_equal(found[0], [0, 1])
+    same = risk_score.cross_fitted([2.0, 2.0, 0.0, 5.0], member, [0, 0, 1, 1])
+    np.testing.assert_allclose(same[2:], 0.5)
+
+
 def test_the_judged_entries_take_no_part():
     rng = np.random.default_rng(5)
     score, member, fold = rng.normal(size=40), rng.random(40) < 0.5, np.arange(40) % 2
@@ -228,6 +257,8 @@ def test_bad_input_is_named():
         (lambda: risk_score.cross_fitted(score, member, np.zeros(4, int)), "fold"),
         (lambda: risk_score.cross_fitted(score, member, np.arange(3) % 2), "fold"),
         (lambda: risk_score.cross_fitted(score, member, [0, 1, 0, 1]), "member"),
+        (lambda: risk_score.cross_fitted(0.5, True, [0]), "score"),
+        (lambda: risk_score.precision_recall(score / 3, member, 0.5), "thresholds"),
         (lambda: risk_score.venn_abers(score, score, np.ones(4, bool)), "known_member"),
         (lambda: risk_score.venn_abers([np.nan], score, member), "score"),
         (lambda: risk_score.venn_abers(score, score, member, prior=0), "prior"),

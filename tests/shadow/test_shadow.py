@@ -2,6 +2,7 @@
 executors.
 """
 
+import collections
 import concurrent.futures
 import contextlib
 import dataclasses
@@ -18,7 +19,9 @@ import time
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 from mia_lib import disk, machine, reseed, shadow
 from mia_lib.shadow import identity, run
@@ -182,6 +185,20 @@ def test_load_names_what_is_missing(finished, tmp_path, name):
     (tmp_path / "s" / name).unlink()
     with pytest.raises(ValueError, match="^path: given .* is missing.*, expected a whole store"):
         shadow.load(tmp_path / "s")
+
+
+@pytest.mark.parametrize("name", ["masks.npy", "logits.npy"])
+def test_a_header_that_breaks_off_is_damage(finished, tmp_path, name):
+    """Numpy reads what is left as Python, which tokenize gives up on."""
+    shutil.copytree(finished.path, tmp_path / "s")
+    raw = bytearray((tmp_path / "s" / name).read_bytes())
+    raw[8] ^= 64  # the length of the header
+    (tmp_path / "s" / name).write_bytes(raw)
+    with pytest.raises(ValueError, match=f"^path: given .*{name} is missing or damaged"):
+        shadow.load(tmp_path / "s")
+    with pytest.warns(UserWarning, match=name):
+        shadow.train(RECIPE, *data(), half(), tmp_path / "s", seed=3, chunk=2)
+    assert np.array_equal(shadow.load(tmp_path / "s").logits(), finished.logits())
 
 
 def test_load_takes_nothing_for_a_store_that_is_none(finished, tmp_path):
@@ -630,9 +647,199 @@ def test_describe_is_stable_and_sees_what_matters():
     )
     made = identity.describe(np.random.default_rng(0))
     assert made == identity.describe(np.random.default_rng(0))
+    names = np.array(["no", "yes", None], dtype=object)
+    assert identity.describe(names) == identity.describe(names.copy())
+    assert identity.describe(names) != identity.describe(names[::-1])
     looped = Centroids()
     looped.me = looped
     json.dumps(identity.describe(looped))
+
+
+def typed(source, **names):
+    """What source without a file defines, as at a prompt."""
+    space = {"__name__": "__main__", "np": np, **names}
+    exec(source, space)
+    return space
+
+
+FUNCTION = "def f(x, y, rng=None):\n    return [(x * {0}).{1}(), lambda: {0}]\n"
+CLASS = "class Fit:\n    c = 1\n    def __call__(self, x): return x + {0}\n"
+DEFAULT = "class Fit:\n    def __call__(self, x, k={0}): return x + k\n"
+BARE = "class Fit:\n    {1} = {0}\n"
+
+
+@pytest.mark.parametrize("name, source", [("f", FUNCTION), ("Fit", CLASS), ("Fit", DEFAULT)])
+def test_code_without_source_is_known_by_its_constants(name, source):
+    made = [typed(source.format(k, "sum"))[name] for k in (1.0, 1.0, 2.0)]
+    found = [identity.describe(one) for one in made]
+    assert found[0] == found[1] != found[2]
+
+
+def test_code_without_source_is_known_by_its_names_bases_and_plain_attributes():
+    def found(source, name, **names):
+        return identity.describe(typed(source, **names)[name])
+
+    assert found(FUNCTION.format(1, "sum"), "f") != found(FUNCTION.format(1, "prod"), "f")
+    assert found(BARE.format(1, "a"), "Fit") == found(BARE.format(1, "a"), "Fit")
+    assert found(BARE.format(1, "a"), "Fit") != found(BARE.format(2, "a"), "Fit")
+    assert found(BARE.format(1, "a"), "Fit") != found(BARE.format(1, "b"), "Fit")
+    child = "class Child(Base): pass"
+    one, other = (found(child, "Child", Base=base) for base in (Centroids, Shifted))
+    assert one != other
+    moved = "\n\n" + CLASS.format(1)  # lines do not count
+    assert found(CLASS.format(1), "Fit") == found(moved, "Fit")
+    assert identity.describe(np.negative)["source"] == "unknown"  # compiled
+    with pytest.raises(ValueError, match=r"^fit: given the class __main__\.Fit, whose source"):
+        found("class Fit: pass", "Fit")
+
+
+def test_a_script_s_lambdas_over_two_lines_are_told_apart():
+    # fmt: off
+    one = shadow.each(
+        lambda x, y, rng: 1.0, lambda model, x: x)
+    two = shadow.each(
+        lambda x, y, rng: 2.0, lambda model, x: x)
+    # fmt: on
+    assert identity.describe(one) != identity.describe(two)
+
+
+class Slotted:
+    __slots__ = ("__hidden",)
+
+    def __init__(self, hidden):
+        self.__hidden = hidden
+
+
+class Both(Slotted):
+    """With a __dict__ beside its parent's slots."""
+
+
+def masked(*mask):
+    return np.ma.array([1.0, 2.0], mask=mask)
+
+
+def tree(threshold):
+    from sklearn.tree import DecisionTreeClassifier
+
+    x = np.linspace(0, 1, 20)[:, None]
+    return DecisionTreeClassifier(random_state=0).fit(x, x[:, 0] > threshold)
+
+
+def nested(depth, last):
+    for _ in range(depth):
+        last = [last]
+    return last
+
+
+PAIRS = {  # how to make an object of one number
+    "generator": np.random.default_rng,
+    "bit generator": np.random.PCG64,
+    "old generator": np.random.RandomState,
+    "torch generator": lambda k: torch.Generator().manual_seed(k),
+    "series": lambda k: pd.Series([1.0, k]),
+    "names of a series": lambda k: pd.Series([1.0], index=[f"row {k}"]),
+    "frame": lambda k: pd.DataFrame({"a": [1, 2], "b": ["x", str(k)]}),
+    "column": lambda k: pd.DataFrame({f"a{k}": [1]}),
+    "categories": lambda k: pd.Series(pd.Categorical(["a"], categories=["a", f"b{k}"])),
+    "times": lambda k: pd.DataFrame({"t": pd.to_datetime([f"200{k}-01-01"], utc=True)}),
+    "index": lambda k: pd.Index([1, k]),
+    "several indices": lambda k: pd.MultiIndex.from_tuples([(1, "a"), (2, str(k))]),
+    "masked": lambda k: masked(k == 1, False),
+    "hidden by a mask": lambda k: np.ma.array([k, 2.0], mask=[True, False]),
+    "slots": Slotted,
+    "slots and more": Both,
+    "queue": lambda k: collections.deque([np.full(2000, 1.0) * (np.arange(2000) != 1000 * k)]),
+    "position in a list": lambda k: iter(list(range(k, 4))),
+    "tree": lambda k: tree(k / 4),
+    "deep": lambda k: nested(30, {"lr": k}),
+    "long double": lambda k: np.longdouble(k) + np.finfo(np.longdouble).eps,
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_what_an_object_holds_counts(name):
+    holder = [Centroids(PAIRS[name](k)) for k in (1, 1, 2)]
+    found = [json.dumps(identity.describe(one)) for one in holder]
+    assert found[0] == found[1] != found[2]
+    assert "0x" not in found[0]
+
+
+def test_bytes_between_fields_are_no_content():
+    kind = np.dtype({"names": ["a", "b"], "formats": ["i8", "u1"], "itemsize": 16})
+    found = []
+    for filling in (0, 255, 255):
+        raw = np.full(32, filling, np.uint8).view(kind)
+        raw["a"], raw["b"] = [1, 2], [3, 4]
+        found.append(raw)
+    found[2]["b"][1] = 5
+    same, filled, other = map(identity.describe, found)
+    assert same == filled != other
+
+
+def test_the_generator_that_all_share_is_no_part_of_a_fit():
+    before = identity.describe(Centroids(np.random.mtrand._rand))
+    np.random.mtrand._rand.random_sample()
+    assert identity.describe(Centroids(np.random.mtrand._rand)) == before
+
+
+def test_cycles_are_told_apart_from_depth():
+    def ring(*values):
+        first = link = Centroids(values[0])
+        for value in values[1:]:
+            link.next = Centroids(value)
+            link = link.next
+        link.next = first
+        return first
+
+    chains = [ring(*values) for values in ((1, 2, 3), (1, 2, 3), (1, 2, 4), (1, 2))]
+    found = [identity.describe(one) for one in chains]
+    assert found[0] == found[1] and found[0] != found[2] != found[3] != found[0]
+    back, last = ring(1, 2), ring(1, 2)
+    last.next.next = last.next  # the second holds itself, not the first
+    assert identity.describe(back) != identity.describe(last)
+    with pytest.raises(ValueError, match="^fit: given objects nested more than 100 deep"):
+        identity.describe(nested(101, 0))
+
+
+def test_objects_that_share_others_take_no_time():
+    """2^60 ways lead to the last of them; 40 that know one another have still more."""
+    found = []
+    for last in (1, 1, 2):
+        shared = [last]
+        for _ in range(60):
+            shared = [shared, shared]
+        found.append(json.dumps(identity.describe(shared)))
+    assert found[0] == found[1] != found[2] and len(found[0]) < 1e6
+    known = [Centroids() for _ in range(20)]
+    for one in known:
+        one.others = known
+    assert len(json.dumps(identity.describe(known[0]))) < 1e6
+    assert identity.describe([np, np.linalg])[0]["module"] == "numpy"
+
+
+def test_what_is_met_twice_is_described_twice():
+    other = dataclasses.replace(RECIPE)
+    assert identity.describe([RECIPE, RECIPE]) == identity.describe([RECIPE, other])
+
+
+def test_descriptions_stay():
+    """Names that stores and recorded runs have had from the first on."""
+    settings = {
+        "recipe": dataclasses.asdict(RECIPE),
+        "numbers": [1, 1.5, float("inf"), None, np.float32(2), {3, 1}],
+        "others": [b"ab", 1j, range(3), Ellipsis, object(), len, np.negative, torch.float32],
+    }
+    described = identity.describe(settings)
+    assert described["numbers"] == [1, 1.5, "inf", None, 2.0, ["1", "3"]]
+    assert [one["class"] for one in described["others"][:5]] == [
+        f"builtins.{name}" for name in ("bytes", "complex", "range", "ellipsis", "object")
+    ]
+    texts = ["b'ab'", "1j", "range(0, 3)", "Ellipsis", "<object object>"]
+    assert [one["repr"] for one in described["others"][:5]] == texts
+    assert described["others"][7]["repr"] == "torch.float32"
+    assert identity.describe(np.arange(3.0)) == disk.hash_array(np.arange(3.0))
+    ways = {"class": "mia_lib.train.recipe.Classifier"}
+    assert identity.describe(RECIPE) == ways | identity.describe(dataclasses.asdict(RECIPE))
 
 
 class Shifted:
@@ -707,6 +914,11 @@ def test_bad_input(tmp_path):
         ({"masks": none}, "^masks: given model 3, 5 without members"),
         ({"queries": []}, "^queries: given"),
         ({"queries": ["mirror"]}, "^queries: given"),
+        ({"queries": 5}, "^queries: given 5, expected functions"),
+        ({"executor": 3}, "^executor: given 3, expected a concurrent.futures.Executor"),
+        ({"store": __file__}, "^store: given '.*test_shadow.py', expected a folder"),
+        ({"store": os.path.join(__file__, "s")}, "^store: given '.*', expected a folder"),
+        ({"store": 5}, "^store: given 5, expected a folder"),
         ({"seed": -1}, "^seed: given -1"),
         ({"chunk": 0}, "^chunk: given 0"),
         ({"window": 0}, "^window: given 0"),
@@ -716,6 +928,34 @@ def test_bad_input(tmp_path):
             shadow.train(**(call | changes))
     with pytest.raises(ValueError, match="^fit: given NaN outputs of model 0, 1"):
         shadow.train(Diverged(), x, y, half(), tmp_path / "t", chunk=2)
+
+
+def predict_known_classes(model, x):
+    return np.zeros((len(x), len(model)))
+
+
+def train_classes(x, y, rng):
+    return np.unique(y)
+
+
+def test_models_of_other_classes_are_named(tmp_path):
+    """One column would spread over all; nothing of such a model is kept."""
+    x, y = np.arange(6.0)[:, None], np.array([0, 0, 0, 0, 1, 1])
+    masks = np.array([[1, 1, 1, 1, 1, 0], [1, 0, 0, 0, 0, 1], [1, 1, 0, 0, 0, 0]], bool)
+    fit = shadow.each(train_classes, predict_known_classes)
+    expected = "^fit.logits: given 1 columns from models 2 to 2, expected 2, as many as"
+    for _ in range(2):
+        with pytest.raises(ValueError, match=expected):
+            shadow.train(fit, x, y, masks, tmp_path / "s", chunk=1)
+    assert sorted(f.name for f in (tmp_path / "s" / "done").iterdir()) == ["0000.json", "0001.json"]
+    assert np.load(tmp_path / "s" / "logits.npy").shape == (3, 1, 6, 2)
+
+
+def test_a_store_keeps_masks_of_its_own(tmp_path):
+    masks = half()
+    store = shadow.train(Centroids(), *data(), masks, tmp_path / "s")
+    masks[:] = False
+    assert np.array_equal(store.masks, half())
 
 
 def test_a_store_without_a_folder_names_its_own(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ Markov source.
 import gzip
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mia_lib import text
@@ -222,3 +223,7 @@ def test_beginnings_are_long_enough_and_different():
         if len(tokens) == 3 and tokens not in wanted:
             wanted.append(tokens)
     assert found.tolist() == wanted[:12] and len(wanted) > 5
+    # a column of a table, whose rows have numbers of their own
+    column = pd.Series(texts, index=np.arange(60)[::-1] + 5)
+    again = text.beginnings(column, words, 3, 12, rng=np.random.default_rng(1))
+    assert np.array_equal(again, found)

@@ -94,6 +94,19 @@ def test_bytes_stay_bytes():
     np.testing.assert_array_equal(np.sort(answers, -1), np.sort(numbers, -1))
 
 
+@pytest.mark.parametrize("kind", ["uint8", "int64", "bool"])
+def test_values_that_the_type_of_x_cannot_hold_are_refused(kind):
+    x, y = (np.arange(24).reshape(12, 2) % 3).astype(kind), np.arange(12) % 2
+    given = {"uint8": (0.0, 256.0), "int64": (0.0, 0.5), "bool": (0.0, 2.0)}[kind]
+    fit = train.Hamp(Classifier(hidden=(4,), epochs=1), 0.5, values=given)
+    state = fit(x, y, np.ones((1, 12), bool), generators(1))
+    with pytest.raises(ValueError, match=f"^values: given {given[1]:g}, expected .*{kind}"):
+        fit.logits(state, x)
+    assert np.isfinite(fit.logits(state, x.astype(np.float32))).all()
+    with pytest.raises(ValueError, match="^values: given 1e\\+39, expected .*float32"):
+        dataclasses.replace(fit, values=(0.0, 1e39)).logits(state, x.astype(np.float32))
+
+
 def test_it_is_a_fit_for_shadow_train(tmp_path):
     fit = train.Hamp(Classifier(hidden=(8,), epochs=4), 0.4, 0.1)
     a_fit_for_shadow_train(fit, dataclasses.replace(fit, entropy=0.5), tmp_path)

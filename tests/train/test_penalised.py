@@ -68,6 +68,10 @@ def test_the_last_layer_reads_what_features_returns():
 def test_what_cannot_be_meant_is_refused():
     with pytest.raises(ValueError, match="weight"):
         train.L1Penalty(RECIPE, -1.0)
+    with pytest.raises(ValueError, match="^recipe: given str, expected a train.Classifier"):
+        train.L1Penalty("mlp", 0.1)
+    with pytest.raises(ValueError, match="^recipe: given label_smoothing=0.1"):
+        train.L1Penalty(dataclasses.replace(RECIPE, label_smoothing=0.1), 0.1)
     for change in ({"schedule": "constant"}, {"weight_decay": 0.1}, {"optimizer": "adam"}):
         with pytest.raises(ValueError, match="recipe: given"):
             train.L1Penalty(dataclasses.replace(RECIPE, **change), 0.1)

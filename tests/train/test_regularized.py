@@ -300,6 +300,10 @@ RUN = (X, Y, MEMBERS, generators(3))
             "attack_hidden: given 0",
         ),
         (
+            lambda: train.AdversarialRegularization(RECIPE, 1.0, SPARE, attack_hidden=64),
+            "attack_hidden: given 64",
+        ),
+        (
             lambda: train.AdversarialRegularization(RECIPE, 1.0, SPARE, attack_steps=0),
             "attack_steps: given 0",
         ),

@@ -415,6 +415,15 @@ def test_bad_data():
             call()
 
 
+def test_examples_of_another_width_are_named():
+    x, y = records()
+    for recipe in (Classifier(hidden=(4,), epochs=1, stacked=way) for way in (True, False)):
+        state = recipe(x, y, masks(1, 90), generators(1))
+        for asked in (recipe.logits, recipe.features):
+            with pytest.raises(ValueError, match=r"^x: given shape \(90, 3\), expected examples"):
+                asked(state, x[:, :3])
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_missing_gpu_is_an_error_and_auto_falls_back():
     x, y = records()

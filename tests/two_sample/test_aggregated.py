@@ -108,3 +108,11 @@ def test_bad_input():
             two_sample.aggregate(*arguments)
     with pytest.raises(ValueError, match="clip"):
         two_sample.aggregate(x, member, x, clip=0.5)
+
+
+def test_the_unit_of_a_feature_says_nothing():
+    rng, member = np.random.default_rng(6), np.arange(200) < 100
+    features = rng.normal(size=(200, 2)) + np.outer(member, [0.0, 3.0])
+    small = features * [1.0, 1e-14]
+    large, small = (two_sample.aggregate(x[::2], member[::2], x[1::2]) for x in (features, small))
+    np.testing.assert_allclose(small, large, atol=1e-9)

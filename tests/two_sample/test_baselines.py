@@ -2,6 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
+import sklearn.neural_network
 import torch
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
@@ -283,3 +284,132 @@ def test_set_threshold_of_all_records_is_their_mean():
     score = np.random.default_rng(6).normal(size=40)
     found = two_sample.set_threshold(score, 40, rng=np.random.default_rng(0))
     assert found == pytest.approx(score.mean())
+
+
+HUGE = np.append(np.arange(9.0), -1.7e308)
+NO_CLASS = np.zeros(10, int)
+
+
+@pytest.mark.parametrize(
+    ("call", "limit"),
+    [
+        (lambda x, y: two_sample.mean_test(x, y), "1e.300"),
+        (lambda x, y: two_sample.share_lower_limit(x, y), "1e.300"),
+        (lambda x, y: two_sample.two_step_test(np.arange(10), np.arange(10), x, y), "1e.300"),
+        (lambda x, y: two_sample.class_mean_test(x, None, y, None), "1e.300"),
+        (lambda x, y: two_sample.canary_test(x, y), "1e.300"),
+        (lambda x, y: two_sample.canary_test(x, y, paired=False), "1e.300"),
+        (lambda x, y: two_sample.sensitivity_p_value(x, y), "1e.150"),
+        (lambda x, y: two_sample.class_aware_test(x, NO_CLASS, y, NO_CLASS), "1e.150"),
+        (lambda x, y: two_sample.t_test(x, y), "1e.75"),
+        (lambda x, y: two_sample.member_share(x, y, [1.0, 1.1]), "1e.60"),
+    ],
+)
+def test_numbers_without_a_finite_statistic_are_refused(call, limit):
+    for sets in ((HUGE, np.arange(10.0)), (np.arange(10.0), HUGE), (HUGE, HUGE)):
+        with pytest.raises(
+            ValueError, match=rf"^\w+: given a magnitude of 1.7e.308, expected at most {limit},"
+        ):
+            call(*sets)
+
+
+def test_numbers_at_the_limit_have_their_statistic():
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, 40), rng.uniform(-1, 1, 40) + 0.4
+    x, y = x / 1.4, y / 1.4
+    for size, test in (
+        (1e300, lambda a, b: two_sample.mean_test(a, b, rng=np.random.default_rng(1)).p_value),
+        (
+            1e300,
+            lambda a, b: (
+                two_sample.class_mean_test(a, None, b, None, rng=np.random.default_rng(1)).p_value
+            ),
+        ),
+        (1e300, lambda a, b: two_sample.canary_test(a[:9], b[:9]).p_value),
+        (1e150, lambda a, b: two_sample.sensitivity_p_value(a, b, 1.5)),
+        (1e75, lambda a, b: two_sample.t_test(a, b).p_value),
+    ):
+        assert test(size * x, size * y) == pytest.approx(test(x, y), rel=1e-9)
+    large = two_sample.member_share(1e60 * x, 1e60 * y, np.array([0.7, 0.8, 0.9]) * 1e60)
+    np.testing.assert_allclose(large, two_sample.member_share(x, y, [0.7, 0.8, 0.9]))
+
+
+def test_no_p_value_is_0():
+    x = np.random.default_rng(0).normal(size=(2, 200))
+    least = np.finfo(float).tiny
+    assert two_sample.t_test(x[0], x[1] + 1e9).p_value == least
+    still = np.tile([0.0, 1.0], 20), np.tile([6.0, 7.0], 20)
+    for test, one in (
+        (two_sample.mean_embedding_test, {"n_locations": 1}),
+        (two_sample.characteristic_function_test, {"n_frequencies": 1}),
+    ):
+        found = test(*still, *still, n_steps=0, rng=np.random.default_rng(1), **one)
+        assert np.isfinite(found.statistic) and found.p_value == least
+
+
+@pytest.mark.parametrize("name", ["optimized_kernel_test", "deep_feature_test", "classifier_test"])
+def test_what_cannot_be_tested_is_not_fitted(name, monkeypatch):
+    def fit(*arguments, **options):
+        raise AssertionError("fitted")
+
+    monkeypatch.setattr(fitting, "ascend", fit)
+    monkeypatch.setattr(sklearn.neural_network.MLPClassifier, "fit", fit)
+    x_train, y_train, x, y = halves(0.5, n=10)
+    test = getattr(two_sample, name)
+    for changed, message in (
+        (dict(x=np.full_like(x, np.nan)), "^x: given 20 NaN"),
+        (dict(y=y[:, :1]), "^y: given 1 features, expected 2 as x"),
+        (dict(x=x[:, :1], y=y[:, :1]), "^x: given 1 features, expected 2 as x_train"),
+        (dict(n_permutations=0), "^n_permutations: given 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            test(x_train, y_train, **(dict(x=x, y=y) | changed))
+
+
+@pytest.mark.parametrize(("fpr", "n_draws", "above"), [(0.1, 10, 1), (0.25, 10, 2), (0.5, 4, 2)])
+def test_one_more_set_exceeds_the_threshold_as_often_as_is_said(fpr, n_draws, above):
+    rng, score, exceeded = np.random.default_rng(9), np.random.default_rng(1).normal(size=5000), 0
+    for _ in range(1500):
+        threshold = two_sample.set_threshold(score, 1, fpr, n_draws=n_draws, rng=rng)
+        exceeded += rng.choice(score) > threshold
+    expected = (above + 1) / (n_draws + 1)
+    assert exceeded / 1500 == pytest.approx(
+        expected, abs=4 * np.sqrt(expected * (1 - expected) / 1500)
+    )
+
+
+def test_every_module_is_left_in_its_mode():
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)).train()
+    net[1].eval()  # frozen, as in a fine-tuned network
+    two_sample.layer_outputs(net, np.zeros((3, 2), np.float32), ["0"])
+    assert [module.training for module in net.modules()] == [True, True, False]
+
+
+def test_a_layer_named_twice_counts_once():
+    x = np.eye(2, dtype=np.float32)
+    found = two_sample.layer_outputs(NET, x, ["0", "0"], batch=1)
+    assert list(found) == ["0"] and found["0"].shape == (2, 2)
+
+
+class Oned(torch.nn.Module):
+    """The output of layer `one` has one axis, that of `many` is a tuple."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.many = torch.nn.Flatten(0), torch.nn.LSTM(2, 3, batch_first=True)
+
+    def forward(self, x):
+        self.one(x)
+        return self.many(x[:, None])[0]
+
+
+def test_layers_without_a_row_for_each_record_are_refused():
+    x = np.zeros((3, 2), np.float32)
+    for layer, what in (("one", "1 axes"), ("many", "tuple")):
+        with pytest.raises(
+            ValueError, match=f"^layers: given '{layer}' with an output of {what}, expected a"
+        ):
+            two_sample.layer_outputs(Oned(), x, [layer])
+    for batch in (0, -1, 1.5):
+        with pytest.raises(ValueError, match="^batch: given"):
+            two_sample.layer_outputs(NET, x, ["0"], batch=batch)

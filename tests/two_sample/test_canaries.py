@@ -111,3 +111,8 @@ def test_bad_input():
         two_sample.canary_test([1.0, 2.0], [0.0, 0.0, 1.0])
     with pytest.raises(ValueError, match="^n_canaries: given 2.5, expected whole numbers from 1"):
         two_sample.canary_power(0.1, [4, 2.5, 3])
+
+
+def test_paired_is_yes_or_no():
+    with pytest.raises(ValueError, match="^paired: given 'no', expected True or False"):
+        two_sample.canary_test([1.0, 2.0], [0.0, 1.0], paired="no")

@@ -351,3 +351,16 @@ def test_bad_input(change, message):
 def test_bad_kernel_values():
     with pytest.raises(ValueError, match=r"^gram: given shape \(4, 4\), expected symmetric kernel"):
         two_sample.within_class_test(np.triu(np.ones((4, 4))), np.zeros(4, int), 2)
+
+
+def test_the_size_of_a_label_kernel_says_nothing():
+    z = np.random.default_rng(0).normal(size=20)
+    gram, between = np.exp(-((z[:, None] - z) ** 2)), np.array([[1, 0.9], [0.9, 1]])
+    one, large, small = (
+        two_sample.within_class_test(
+            gram, np.arange(20) % 2, 10, rng=np.random.default_rng(1), label_kernel=size * between
+        )
+        for size in (1, 1e300, 1e-60)
+    )
+    assert one.p_value == large.p_value == small.p_value > 0.1
+    assert large.statistic == pytest.approx(1e300 * one.statistic)

@@ -110,3 +110,10 @@ def test_bad_input():
     for name in ("epochs", "batch"):
         with pytest.raises(ValueError, match=f"^{name}: "):
             two_sample.fit_classifier(x, x + 1, **{name: 0})
+
+
+def test_a_fitted_bandwidth_is_for_records_of_as_many_features(rng):
+    a, b = rng.normal(size=(2, 8, 3))
+    found = two_sample.fit_bandwidth(a, b, n_steps=1)
+    with pytest.raises(ValueError, match="^x: given 2 features, expected 3 as x_train"):
+        found.test(a[:, :2], b[:, :2])

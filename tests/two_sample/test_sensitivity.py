@@ -182,3 +182,48 @@ def test_a_biased_choice_rejects_no_more_than_the_bound_allows():
         unbounded += two_sample.sensitivity_p_value(x, y) <= 0.05
     assert rejections <= 27  # the 99.9 % limit of the level 0.05
     assert unbounded > 150
+
+
+@pytest.mark.parametrize("odds", [1.0, 2.0, 9.0])
+@pytest.mark.parametrize(("hits_x", "hits_y"), [(0, 4), (1, 6), (150, 170), (5, 0)])
+def test_a_score_of_yes_or_no_has_fishers_law(hits_x, hits_y, odds):
+    x, y = (np.arange(n) < hits for n, hits in ((500, hits_x), (400, hits_y)))
+    found = two_sample.sensitivity_p_value(7.0 + 0.1 * x, 7.0 + 0.1 * y, odds)
+    exact = stats.nchypergeom_fisher(900, hits_x + hits_y, 400, odds).sf(hits_y - 1)
+    assert found == pytest.approx(exact, rel=1e-6)
+
+
+def test_yes_or_no_in_classes_is_the_sum_of_fishers_laws():
+    sizes, rng = ((200, 100, 3, 5), (50, 150, 0, 2), (40, 40, 0, 0)), np.random.default_rng(0)
+    x, y, y_x, y_y = [], [], [], []
+    for c, (n_x, n_y, hits_x, hits_y) in enumerate(sizes):
+        for n, hits, values, labels in ((n_x, hits_x, x, y_x), (n_y, hits_y, y, y_y)):
+            values.append(rng.permutation((np.arange(n) < hits) * 1.0))
+            labels.append(np.full(n, c))
+    x, y, y_x, y_y = (np.concatenate(parts) for parts in (x, y, y_x, y_y))
+    found = two_sample.sensitivity_p_value(x, y, 3.0, y_x=y_x, y_y=y_y)
+    a, b = (
+        stats.nchypergeom_fisher(n_x + n_y, hits_x + hits_y, n_y, 3.0)
+        for n_x, n_y, hits_x, hits_y in sizes[:2]
+    )
+    exact = sum(a.pmf(i) * b.pmf(j) for i in range(9) for j in range(3) if i + j >= 7)
+    assert found == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("gap", [1.0, 2.5])
+@pytest.mark.parametrize("odds", [1.0, 3.0])
+def test_two_values_of_each_class_against_all_hidden_causes(gap, odds):
+    labels, n_x = np.array([0, 0, 1, 1, 0, 0, 0, 1, 1]), 4
+    values = np.array([0, 0, 0, 1, 1, 0, 1, 1, 0]) * np.where(labels == 1, gap, 1) + 5 * labels
+    sets = sensitivity._sets(values[:n_x], labels[:n_x], values[n_x:], labels[n_x:])
+    found = sensitivity._two_valued(*sets[:2], np.log(odds))
+    assert found == pytest.approx(brute_force(values.tolist(), labels, n_x, odds), abs=1e-12)
+
+
+def test_too_many_sums_of_two_values_have_the_normal_law():
+    rng, labels = np.random.default_rng(1), np.repeat(np.arange(12), 30)
+    x, y = ((rng.random(360) < 0.4) * (1 + labels) ** 0.5 for _ in range(2))
+    found = two_sample.sensitivity_p_value(x, y, y_x=labels, y_y=labels)
+    spread = sum(30**2 * np.var([*x[labels == c], *y[labels == c]], ddof=1) / 60 for c in range(12))
+    exact = stats.norm.sf((y.sum() - x.sum()) / 2 / np.sqrt(spread))
+    assert found == pytest.approx(exact, rel=1e-6)

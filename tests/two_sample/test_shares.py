@@ -191,3 +191,25 @@ def test_a_set_of_one_record_has_a_share():
     rng = np.random.default_rng(0)
     assert two_sample.share_by_subsets(lambda rows: True, 1, 1, n_subsets=3, rng=rng) == 0
     assert two_sample.share_by_subsets(lambda rows: False, 1, 1, n_subsets=3, rng=rng) == 1
+
+
+@pytest.mark.parametrize(("n_x", "n_y", "n_separations"), [(3, 40, 9), (40, 4, 9), (40, 40, 3)])
+def test_the_fewest_numbers_give_the_freedom(rng, n_x, n_y, n_separations):
+    x, y = rng.normal(size=n_x), rng.normal(2, 1, n_y)
+    separation = rng.normal(4, 0.1, n_separations)
+    found = two_sample.member_share(x, y, separation, delta=0.3)
+    t = stats.t.ppf(0.85, min(n_x, n_y, n_separations) - 1)
+    f = np.linspace(0, 1, 100001)
+    spread = np.var(y, ddof=1) / n_y + np.var(x, ddof=1) / n_x
+    spread = spread + f**2 * np.var(separation, ddof=1) * (1 + 1 / n_separations)
+    inside = f[np.abs(y.mean() - x.mean() - f * separation.mean()) <= t * np.sqrt(spread)]
+    np.testing.assert_allclose(found[1:], [inside[0], inside[-1]], atol=2e-5)
+
+
+def test_a_rate_is_that_of_a_flat_piece_but_for_rounding():
+    """0.1 + 0.2 and 0.3 differ in their last digits, as means of rates that fell do."""
+    for low, high in ((0.1 + 0.2, 0.3), (0.3, 0.1 + 0.2)):
+        found = two_sample.share_by_rejections(low, [0, 0.25, 0.5, 1], [0.1, high, high, 0.9])
+        np.testing.assert_allclose(found, (0.375, 0.25, 0.5))
+    third = two_sample.share_by_rejections(1 / 3, [0, 1], [0, 1])
+    np.testing.assert_allclose(third, 1 / 3, rtol=1e-15)  # what lies between is not rounded

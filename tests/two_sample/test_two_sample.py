@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy import stats
@@ -450,3 +451,52 @@ def test_every_repeated_set_is_drawn_without_replacement():
         assert sorted(rep) == pool[:, 0].tolist() and size == 6  # all of them, once
         assert raw == [number + 10 for number in rep]
     assert len({tuple(rep) for rep, _, _ in Noted.drawn}) > 1
+
+
+def by_counts(n, n_y, ones, seen, other):
+    """p over all splits of a pool of two kinds of record, `ones` of the first, `seen` of those in
+    y: the statistic knows their number alone. `other` is the kernel between the kinds.
+    """
+    k = np.arange(n_y + 1)
+
+    def within(a, b):
+        return (a * (a - 1) + b * (b - 1) + 2 * a * b * other) / ((a + b) * (a + b - 1))
+
+    x, y = (ones - k, n - n_y - ones + k), (k, n_y - k)
+    between = (x[0] * y[0] + x[1] * y[1] + (x[0] * y[1] + x[1] * y[0]) * other) / (n_y * (n - n_y))
+    value = within(*x) + within(*y) - 2 * between
+    return stats.hypergeom.pmf(k, n, ones, n_y)[value >= value[seen] - 1e-12].sum()
+
+
+@pytest.mark.parametrize("name", ["permutation_test", "within_class_test"])
+def test_a_small_second_set_has_the_p_value_of_its_splits(name):
+    n, n_y, ones, seen = 1000, 4, 450, 3
+    z = np.zeros(n)
+    z[: ones - seen] = z[-seen:] = 1
+    gram = np.where(z[:, None] == z, 1.0, 0.3)
+    options = {} if name == "permutation_test" else {"labels": np.zeros(n, int)}
+    found = getattr(two_sample, name)(
+        gram, n_x=n - n_y, n_permutations=999, rng=np.random.default_rng(2), **options
+    )
+    exact = by_counts(n, n_y, ones, seen, 0.3)
+    assert found.p_value == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 999))
+
+
+def test_records_of_other_features_than_the_fitted_ones_are_refused():
+    rng = np.random.default_rng(0)
+    raw = rng.normal(size=(2, 8, 3))
+    test = two_sample.HrMmd(n_steps=0, n_permutations=1, rng=rng).fit(*raw[[0, 0, 1, 1]])
+    few = raw[..., :1]
+    with pytest.raises(ValueError, match="^rep_x: given 1 features, expected 3 as rep of fit"):
+        test.test(few[0], raw[0], few[1], raw[1])
+    with pytest.raises(ValueError, match="^raw_x: given 1 features, expected 3 as raw of fit"):
+        test.test(raw[0], few[0], raw[1], few[1])
+    assert test.test(*raw[[0, 0, 1, 1]]).p_value <= 1
+
+
+def test_a_fitted_kernel_takes_tables():
+    x = np.random.default_rng(0).normal(size=(2, 9, 2))
+    test = two_sample.HrMmd(n_steps=0).fit(x[0], x[0], x[1], x[1])
+    tables = [pd.DataFrame(x[0], index=range(50, 59))] * 2
+    found = two_sample.fitted_kernel(test, *tables)([0, 5, 8])
+    np.testing.assert_array_equal(found, two_sample.fitted_kernel(test, x[0], x[0])([0, 5, 8]))

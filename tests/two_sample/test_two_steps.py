@@ -51,3 +51,11 @@ def test_bad_input():
         two_sample.two_step_test(raw, raw, np.zeros(4), np.zeros(3))
     with pytest.raises(ValueError, match="^alpha: "):
         two_sample.two_step_test(raw, raw, np.zeros(4), np.zeros(4), alpha=0.0)
+
+
+def test_a_level_that_no_p_value_reaches_is_refused():
+    rng = np.random.default_rng(0)
+    raw, score = rng.normal(size=(2, 30, 2)), rng.normal(size=(2, 30)) + np.array([[0], [9]])
+    with pytest.raises(ValueError, match="^alpha: given 0.0019, expected at least 1 / 500"):
+        two_sample.two_step_test(*raw, *score, alpha=0.0019, rng=rng)
+    assert two_sample.two_step_test(*raw, *score, alpha=0.002, rng=rng).accused
