@@ -89,6 +89,16 @@ def choice(name, value, options):
     return value
 
 
+def _array(name, value, expected):
+    """As numpy reads it; a mask would be lost without a word."""
+    if np.ma.is_masked(value):
+        fail(name, f"{int(np.ma.count_masked(value))} masked entries", f"{expected}, none masked")
+    try:
+        return np.asarray(value)
+    except ValueError:
+        fail(name, "a ragged sequence", expected)
+
+
 def real_array(name, value, ndim=None, *, shape=None, finite=True, empty=False, dtype=np.float64):
     """A numeric array, converted to `dtype`, without NaN (and without infinities unless
     ``finite=False``).
@@ -102,10 +112,7 @@ def real_array(name, value, ndim=None, *, shape=None, finite=True, empty=False, 
     dtype : numpy dtype or None
         None keeps the floating type that came in (whole numbers become float64).
     """
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        fail(name, "a ragged sequence", "a numeric array")
+    array = _array(name, value, "a numeric array")
     if array.dtype.kind not in "fiub":
         fail(name, f"an array of dtype {array.dtype}", "a numeric array")
     if dtype is None:
@@ -142,7 +149,7 @@ def real_array(name, value, ndim=None, *, shape=None, finite=True, empty=False, 
 
 def boolean_array(name, value, *, shape=None, ndim=None):
     """A boolean array; 0 and 1 are taken as False and True."""
-    array = np.asarray(value)
+    array = _array(name, value, "a boolean array (True = member)")
     if array.dtype != np.bool_:
         if array.dtype.kind not in "fiu" or not np.isin(array, (0, 1)).all():
             fail(name, f"an array of dtype {array.dtype}", "a boolean array (True = member)")
@@ -175,7 +182,7 @@ def distributions(name, p, *, tolerance=1e-3, expected=None):
 
 def labels(name, value, n, *, n_classes=None):
     """Class labels, whole numbers 0 ... n_classes - 1, shape (n,), as int64."""
-    array = np.asarray(value)
+    array = _array(name, value, "whole numbers")
     if array.shape != (n,):
         fail(name, f"shape {array.shape}", f"shape ({n},)")
     if array.dtype.kind not in "iu":

@@ -357,3 +357,16 @@ def test_errors_are_composed_in_one_place():
         if re.search(r"raise ValueError\b", path.read_text(encoding="utf-8"))
     }
     assert raised == {"audit/view.py", "checks.py", "results/record.py"}
+
+
+def test_masks_and_ragged_sequences_are_named():
+    """A mask would be lost, since numpy reads what lies under it."""
+    hidden = np.ma.masked_greater([1.0, 2.0, 9.0, 3.0], 5)
+    member = [True, False, True, False]
+    with pytest.raises(ValueError, match="scores: given 1 masked entries"):
+        metrics.roc(hidden, member)
+    with pytest.raises(ValueError, match="member: given 2 masked entries"):
+        metrics.roc([1.0, 2.0, 9.0, 3.0], np.ma.array(member, mask=member))
+    with pytest.raises(ValueError, match="member: given a ragged sequence"):
+        metrics.roc([[1, 2], [3, 4]], [[1, 0], [1]])
+    assert metrics.roc(np.ma.array([1.0, 2.0]), [True, False]).auc == 0
