@@ -135,9 +135,10 @@ class Roc:
         order the variance is 0, and the limit comes from the largest number of disjoint pairs,
         which are independent trials; so it does where all scores are equal. Where few records of a
         side carry its mean place (scores of two levels, nearly all of them tied; an accurate
-        attack on few members) exact limits of that side's mean, as of a proportion, are joined with
-        those of the other side by their squares (Newcombe 1998): 96 % and more in simulations with
-        20 to 1,000 of the smaller side. Pooled, the textbook
+        attack on few members) mid-P limits of that side's mean, as of a proportion, are joined with
+        those of the other side by their squares (Newcombe 1998). For scores of two levels without
+        a leak, and 20 to 900 of the smaller side, either limit is then beyond 1/2 in at most 1.15
+        times delta / 2. Pooled, the textbook
         standard error takes the entries of one example for independent and is too small. There
         DeLong's placements are summed over examples (Obuchowski 1997) and over models, as in
         `metrics.pooled.spread`; where a side has fewer than 30 examples, over those of each side by

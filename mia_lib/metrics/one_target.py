@@ -4,7 +4,7 @@ They hold for any distribution of the scores (the TPR), or for many records (the
 """
 
 import numpy as np
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from mia_lib import intervals
 from mia_lib.intervals import Estimate
@@ -70,8 +70,8 @@ def rest_on_few(moved):
 
 def _of_few(curve, sides, delta):
     """Limits of each side's mean place, joined by their squares (Newcombe 1998; Zou and Donner
-    2008): the exact ones of a proportion where few records carry it, since of all values between a
-    lowest and a highest place the two themselves spread most; of the other side a t interval.
+    2008): those of a proportion where few records carry it, since of all values between a lowest
+    and a highest place the two themselves spread most; of the other side a t interval.
     """
     low = high = 0.0
     for part, ends in zip(sides, _ends(curve)):
@@ -88,9 +88,18 @@ def _of_few(curve, sides, delta):
 
 
 def _limits(found, n, delta):
-    """Clopper-Pearson limits of a proportion; `found` of n need not be a whole number."""
-    low = special.betaincinv(found, n - found + 1, delta / 2) if found > 0 else 0.0
-    high = special.betainccinv(found + 1, n - found, delta / 2) if found < n else 1.0
+    """Mid-P limits of a proportion (Lancaster 1961): half of what lies at the count itself is
+    counted, so that they hold about 1 - delta where exact ones hold more. `found` of n need not be
+    a whole number.
+    """
+
+    def above(p):  # more than found, and half of found itself
+        more = special.betainc(found + 1, n - found, p) if found < n else 0.0
+        return (more + (special.betainc(found, n - found + 1, p) if found > 0 else 1.0)) / 2
+
+    ends = np.finfo(float).tiny, 1 - np.finfo(float).eps
+    low = optimize.brentq(lambda p: above(p) - delta / 2, *ends) if found > 0 else 0.0
+    high = optimize.brentq(lambda p: 1 - above(p) - delta / 2, *ends) if found < n else 1.0
     return np.array([low, high])
 
 

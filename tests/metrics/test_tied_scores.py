@@ -92,7 +92,7 @@ def test_coverage_of_scores_of_two_levels():
         right = np.where(member, 1.0, rng.random(200) < 0.95)
         found = metrics.roc(right, member).auc_interval()
         held += found.low <= 0.525 <= found.high
-    assert 0.95 < held / 1000 < 0.999
+    assert 0.94 < held / 1000 < 0.999
 
 
 @pytest.mark.simulation
@@ -110,12 +110,14 @@ def test_a_small_side_that_is_all_right_is_not_taken_for_a_large_one(members, ot
 
 
 def test_limits_of_a_side_that_few_carry_by_hand():
-    """Ten members all right, 2 of 40 others wrong: the squares of two exact distances, halved."""
+    """Ten members all right, 2 of 40 others wrong: the squares of two mid-P distances, halved."""
     member = np.arange(50) < 10
     found = metrics.roc(np.r_[np.ones(48), np.zeros(2)], member).auc_interval(0.1)
-    most, (least, largest) = 1 - 0.05 ** (1 / 10), stats.beta.ppf([0.05, 0.95], [2, 3], [39, 38])
+    most, grid = 1 - 0.1 ** (1 / 10), np.linspace(0, 0.3, 300_001)  # half of (1 - p)^10 is 0.05
+    upper = stats.binom.sf(2, 40, grid) + stats.binom.pmf(2, 40, grid) / 2
+    least, largest = grid[np.searchsorted(upper, [0.05, 0.95])]
     low = 0.525 - np.hypot(most, 0.05 - least) / 2
-    np.testing.assert_allclose(found, (0.525, low, 0.525 + (largest - 0.05) / 2), rtol=1e-9)
+    np.testing.assert_allclose(found, (0.525, low, 0.525 + (largest - 0.05) / 2), atol=2e-6)
 
 
 @pytest.mark.simulation
