@@ -97,9 +97,13 @@ def _limits(found, n, delta):
         more = special.betainc(found + 1, n - found, p) if found < n else 0.0
         return (more + (special.betainc(found, n - found + 1, p) if found > 0 else 1.0)) / 2
 
+    # A count within less than one of its end may have no such limit but the end.
     ends = np.finfo(float).tiny, 1 - np.finfo(float).eps
-    low = optimize.brentq(lambda p: above(p) - delta / 2, *ends) if found > 0 else 0.0
-    high = optimize.brentq(lambda p: 1 - above(p) - delta / 2, *ends) if found < n else 1.0
+    low, high = 0.0, 1.0
+    if found > 0 and above(ends[0]) < delta / 2:
+        low = optimize.brentq(lambda p: above(p) - delta / 2, *ends)
+    if found < n and 1 - above(ends[1]) < delta / 2:
+        high = optimize.brentq(lambda p: 1 - above(p) - delta / 2, *ends)
     return np.array([low, high])
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import special, stats
 
 from mia_lib import compare, metrics
-from mia_lib.metrics import resolution
+from mia_lib.metrics import one_target, resolution
 
 
 def test_models_count_where_every_entry_is_a_group_of_its_own():
@@ -118,6 +118,16 @@ def test_limits_of_a_side_that_few_carry_by_hand():
     least, largest = grid[np.searchsorted(upper, [0.05, 0.95])]
     low = 0.525 - np.hypot(most, 0.05 - least) / 2
     np.testing.assert_allclose(found, (0.525, low, 0.525 + (largest - 0.05) / 2), atol=2e-6)
+
+
+@pytest.mark.parametrize("short", [1e-12, 1e-6, 1e-3, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("n", [2, 30, 5000])
+def test_limits_of_a_count_next_to_its_end(short, n):
+    """Not a whole number: between the limits of the whole numbers on either side."""
+    for delta in (0.05, 1e-3, 1e-6):
+        near, last, full = (one_target._limits(k, n, delta) for k in (n - short, n - 1.0, float(n)))
+        assert (last <= near).all() and (near <= full).all()
+        np.testing.assert_allclose(one_target._limits(short, n, delta), 1 - near[::-1], atol=1e-9)
 
 
 @pytest.mark.simulation
