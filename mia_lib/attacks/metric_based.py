@@ -247,9 +247,8 @@ def decision_accuracy(decision, member, delta=0.05):
 
     Notes
     -----
-    The attack accuracy of Song and Mittal's tables. Nominally 95 %, the smallest coverage over all
-    true rates is 91.8 % with two of each group, 94.0 % with 30. Taught in
-    book/metric_attacks.ipynb.
+    The attack accuracy of Song and Mittal's tables. Nominal 95 % are at least 91.8 % with two of
+    each group, 94.0 % with 30. Taught in book/metric_attacks.ipynb.
 
     Examples
     --------
@@ -295,9 +294,8 @@ def accuracy_difference(first, second, member, *, delta=0.05):
     Notes
     -----
     With g = 1(first right) - 1(second right) it is the mean of the means of g over members and over
-    non-members; its variance is the sum of their s^2 / n over 4. Where the attacks disagree on
-    fewer than about ten records it is too narrow: 80 % for 95 with three, no width with none. Used
-    in notebooks/risk_scores.ipynb.
+    non-members; its variance is the sum of their s^2 / n over 4. With fewer than ten
+    disagreements it is too narrow: 80 % for 95 with three. Used in notebooks/risk_scores.ipynb.
 
     Examples
     --------
