@@ -41,7 +41,7 @@ def auc_change(before, after, delta=0.05):
     one minus the upper limit of the other to the reverse: longer, but right however the two depend
     on each other. Where all scores are the same, it holds every change of which as many disjoint
     pairs as there are would have shown nothing, and it is never shorter: a few that move far can
-    hide where the others move a little. In simulations it misses 8 % at most with 100 of each group
+    hide where the others move a little. In simulations it misses 7 % at most with 100 of each group
     and more. Used in notebooks/gan_stored.ipynb, and by `audit.compare`.
 
     Examples

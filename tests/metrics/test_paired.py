@@ -83,6 +83,12 @@ def lifted(rng, share):
     return member, before, np.where(found, 10 + rng.random(200), before)
 
 
+def jittered(rng, share):
+    """The same where every other record moves a little, so that the rest shows a spread."""
+    member, before, after = lifted(rng, share)
+    return member, before, after + 0.02 * rng.normal(size=200)
+
+
 def decided(rng, share):
     """Yes or no, and the same where a share of the members' noes has become yes."""
     member = np.arange(200) < 100
@@ -103,6 +109,7 @@ def nearly_perfect(rng, _):
     ("make", "share", "true"),
     [
         *((lifted, share, share * stats.norm.sf(0.7 / np.sqrt(2))) for share in (0.01, 0.05, 0.5)),
+        *((jittered, share, share * stats.norm.sf(0.7 / np.sqrt(2))) for share in (0.01, 0.03)),
         *((decided, share, 0.2 * share) for share in (0.02, 0.2, 0.7)),
         (nearly_perfect, 0, 0.0018),
     ],

@@ -109,6 +109,29 @@ def test_a_small_side_that_is_all_right_is_not_taken_for_a_large_one(members, ot
     assert outside <= 4  # a tenth to a quarter of them where the side counts as known
 
 
+@pytest.mark.simulation
+@pytest.mark.parametrize("delta", [0.05, 0.05 / 24])
+@pytest.mark.parametrize(
+    ("members", "others", "wrong"),
+    [(50, 1000, 0.03), (256, 313, 0.02), (900, 100, 0.02), (20, 200, 0.1)],
+)
+def test_either_limit_of_two_levels_is_beyond_a_half_as_rarely_as_is_said(
+    members, others, wrong, delta
+):
+    """Over all numbers of mistakes, not drawn: at most 1.15 times delta / 2 on either side."""
+    member, beyond = np.arange(members + others) < members, np.zeros(2)
+    counts = [np.arange(stats.binom.isf(1e-7, n, wrong) + 1) for n in (members, others)]
+    for k, chance in zip(counts[0], stats.binom.pmf(counts[0], members, wrong)):
+        for m, other in zip(counts[1], stats.binom.pmf(counts[1], others, wrong)):
+            if k == m == 0 or chance * other < 1e-9:
+                continue
+            right = np.ones(members + others)
+            right[: int(k)] = right[members : members + int(m)] = 0
+            found = metrics.roc(right, member).auc_interval(delta)
+            beyond += chance * other * np.array([found.low > 0.5, found.high < 0.5])
+    assert beyond.max() <= 1.15 * delta / 2
+
+
 def test_limits_of_a_side_that_few_carry_by_hand():
     """Ten members all right, 2 of 40 others wrong: the squares of two mid-P distances, halved."""
     member = np.arange(50) < 10
