@@ -141,8 +141,9 @@ def subsampled_gaussian(noise_multiplier, sampling_rate, steps):
     very many steps of which each tells almost nothing: where T sigma / q is 1e10 the advantage is
     too large by 0.4 %, at 1e11 by 5 %, at 1e12 by 50 to 75 %, and at 1e14 it is 1 (sigma 1000, q
     1e-5, T 1e6, where 4e-6 is right). That is no less valid, but says nothing. The rate and the
-    number of steps must not depend on the record: see `public_size` in `train.PrivateSGD`. Zhu, Dong and Wang 2022;
-    Doroshenko et al. 2022; groups: Choquette-Choo et al. 2023. Taught in book/attacking_dp.ipynb.
+    number of steps must not depend on the record: see `public_size` in `train.PrivateSGD`. Zhu,
+    Dong and Wang 2022; Doroshenko et al. 2022; groups: Choquette-Choo et al. 2023. Taught in
+    book/attacking_dp.ipynb.
 
     Examples
     --------

@@ -40,7 +40,7 @@ SLOW = "Learned network"  # trained anew in every draw, so it takes part in few 
 class World:
     """Records with normal inputs, three classes, and a model that reads the first column.
 
-    The logit of the right class is 1 + slope x_0 + a difficulty of the record + noise of the model,
+    The logit of the right class is `sure` + x_0 + a difficulty of the record + noise of the model,
     and `gain` more for members that are exposed. Members' inputs lie `drift` standard deviations
     higher in `drifting` columns.
     """
@@ -54,6 +54,10 @@ class World:
     drift: float = 0.0
     copies: int = 1  # rows of each record, all on one side
     coined: bool = False  # copies with a coin each instead
+    share: float = 0.5  # of the rows that are members, where no coins are declared
+    sure: float = 1.0  # what a logit of the right class is ahead by
+    harder: float | None = None  # by so much for copies; then half of the rows have none
+    moods: float = 0.0  # how far models differ in how sure they are
     n_shadow: int = 0
     masks: str = "right"  # "inverted", "useless", "halves" (exact halves with the target's)
     features: bool = True
@@ -77,20 +81,21 @@ class World:
 def draw(world, rng, n=None):
     """Observations of a world."""
     n = n or world.n
-    units = -(-n // world.copies)
+    single = 0 if world.harder is None else n // 2
+    unit = np.append(np.arange(single), single + np.arange(n - single) // world.copies)
+    units = unit[-1] + 1
     member = np.zeros(n, dtype=bool)
     if world.assignment == "coins" and not world.copies > 1:
         member = rng.random(n) < 0.5
     elif world.coined:
-        member = rng.random(n) < 0.5
+        member = rng.random(n) < world.share
     else:
         inside = np.zeros(units, dtype=bool)
-        inside[rng.permutation(units)[: units // 2]] = True
-        member = np.repeat(inside, world.copies)[:n]
+        inside[rng.permutation(units)[: int(units * world.share)]] = True
+        member = inside[unit]
     masks = _masks(world, member, rng)
     if masks is not None and world.masks == "halves":
         member, masks = masks[0], masks[1:]
-    unit = np.arange(n) // world.copies
     x = rng.normal(size=(units, world.width))[unit]
     x[:, : world.drifting] += world.drift * member[:, None]
     labels = rng.integers(0, world.classes, units)[unit]
@@ -139,7 +144,10 @@ def _masks(world, member, rng):
 
 def _outputs(world, x, labels, difficulty, unit, lifted, rng):
     logits = difficulty + 0.3 * rng.normal(size=(unit[-1] + 1, 3))[unit]
-    logits[np.arange(len(x)), labels] += 1 + x[:, 0] + world.gain * lifted
+    mood = world.moods * rng.normal() if world.moods else 0.0
+    copied = (np.bincount(unit) > 1)[unit]
+    ahead = world.sure + mood + x[:, 0] - (world.harder or 0.0) * copied
+    logits[np.arange(len(x)), labels] += ahead + world.gain * lifted
     return logits if world.digits is None else np.round(logits, world.digits)
 
 
@@ -247,6 +255,18 @@ WORLDS = {
     "decision tree, trained, given": World(n=400, leak=1.0, trained="tree", classes=2, **GIVEN),
 }
 
+# Groups, records or models that are not alike, and nothing leaks. They came later: the files of
+# peers.py are of the worlds above.
+UNEVEN = {
+    "no leak, 60 members of 900, accurate": World(n=900, share=1 / 15, sure=4.0),
+    "no leak, 100 others of 2,000, accurate": World(n=2000, share=0.95, sure=4.0),
+    "fours, harder, 85 % members, no leak": World(
+        n=4000, copies=4, coined=True, share=0.85, harder=1.0
+    ),
+    "shadows, exact halves, of other moods, no leak": World(n_shadow=15, masks="halves", moods=1.0),
+}
+EVERY = WORLDS | UNEVEN
+
 
 def _methods(world):
     return tuple(m for m in methods.METHODS if world.learned or m.name != SLOW)
@@ -264,8 +284,8 @@ def with_methods(world, work):
 
 def one(name, number):
     """One draw: [verdict, upper limit of TPR - FPR]."""
-    world = WORLDS[name]
-    rng = np.random.default_rng([list(WORLDS).index(name), number])
+    world = EVERY[name]
+    rng = np.random.default_rng([list(EVERY).index(name), number])
     seen = draw(world, rng)
     found = with_methods(world, lambda: conduct.judge(seen, seed=number))["decided"]
     return [found["verdict"], found["most found"]]
@@ -275,8 +295,8 @@ def largest_gap(name):
     """The largest TPR - FPR of any attack of the report: the threshold from one half of very many
     records, the rates from the other half.
     """
-    world = WORLDS[name]
-    rng = np.random.default_rng([list(WORLDS).index(name), 1 << 30])
+    world = EVERY[name]
+    rng = np.random.default_rng([list(EVERY).index(name), 1 << 30])
     if world.trained:
         return _trained_gap(world, rng)
     n = TRUTH // (4 if world.n_shadow else 1)
@@ -314,7 +334,7 @@ def _gap(score, member):
 
 def summary(name, draws, gap):
     """Counts of one world; draws as `one` gives them."""
-    world, said = WORLDS[name], [one[0] for one in draws]
+    world, said = EVERY[name], [one[0] for one in draws]
     count = {v: said.count(v) for v in verdict.VERDICTS}
     false = {v: count[v] if may else None for v, may in world.may_be_false().items()}
     false[verdict.NONE] = sum(v == verdict.NONE and most < gap for v, most in draws)
@@ -350,7 +370,7 @@ def table(studies, gaps):
 
 def stored(folder, name):
     """The file of a world and the draws in it, in order."""
-    path = folder / f"{list(WORLDS).index(name):02d}.jsonl"
+    path = folder / f"{list(EVERY).index(name):02d}.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
     return path, [json.loads(line) for line in lines]
 
@@ -368,7 +388,7 @@ def main():
         return (time.monotonic() - start) / 60
 
     for goal in range(STEP, options.draws + STEP, STEP):
-        for name in WORLDS:
+        for name in EVERY:
             path, found = stored(options.store, name)
             with path.open("a") as file:
                 for number in range(len(found), min(goal, options.draws)):
@@ -386,11 +406,11 @@ def write(folder):
     """The record from what the store holds."""
     kept = folder / "truth.json"
     gaps = json.loads(kept.read_text()) if kept.exists() else {}
-    for name in WORLDS:
+    for name in EVERY:
         if name not in gaps:
-            gaps[name] = with_methods(WORLDS[name], lambda name=name: largest_gap(name))
+            gaps[name] = with_methods(EVERY[name], lambda name=name: largest_gap(name))
             kept.write_text(json.dumps(gaps, indent=1))
-    rows, totals = table({name: stored(folder, name)[1] for name in WORLDS}, gaps)
+    rows, totals = table({name: stored(folder, name)[1] for name in EVERY}, gaps)
     record = {
         "what": "how often each verdict of the audit is wrong, at delta = 0.05",
         "false": "of the draws that could make a verdict false; null: none could",
