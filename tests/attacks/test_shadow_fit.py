@@ -216,3 +216,24 @@ def test_the_smallest_and_the_largest_p_value(n_draws):
 
     assert p_value(np.linspace(5, 6, 60)) == 1 / (1 + n_draws)
     assert p_value(shadow) == 1
+
+
+@pytest.mark.simulation
+def test_the_level_with_few_shadow_records_of_a_class():
+    """What the notes say of five and five in fifty classes: 18 % where 5 are meant."""
+    rng, rejected = np.random.default_rng(1), 0
+    labels, of_shadow = np.arange(1000) % 50, np.repeat(np.arange(50), 10)
+    inside = np.tile(np.arange(10) < 5, 50)
+    for _ in range(100):
+        member = rng.random(1000) < 0.8
+        fit = attacks.shadow_fit(
+            rng.normal(size=1000) + member,
+            labels,
+            rng.normal(size=500) + inside,
+            of_shadow,
+            inside,
+            n_draws=99,
+            rng=rng,
+        )
+        rejected += fit.p_value <= 0.05
+    assert 0.08 < rejected / 100 < 0.3

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mia_lib import lira, metrics, signals
+from mia_lib import lira, metrics, shadow, signals
 
 GAUSSIANS = list(
     itertools.product(("per-example", "global"), ("mean", "median"), ("spherical", "diagonal"))
@@ -752,3 +752,18 @@ def test_few_values_without_information_find_nothing(tail):
         curve = metrics.roc(lira.leave_one_out(right, member, lira.offline, tail=tail), member)
         gaps.append((curve.tpr - curve.fpr).max())
     assert max(gaps) < 0.025  # 0.08 where the last bits decide
+
+
+def test_coins_for_masks_give_an_area_to_signals_without_information():
+    """What the notes of `leave_one_out` say: records have other numbers of IN models; with as many
+    for each the area is 1/2.
+    """
+    rng, areas = np.random.default_rng(41), []
+    for masks in (shadow.bernoulli_masks, shadow.half_masks):
+        member = masks(16, 6000, rng)
+        held = member.sum(axis=0)
+        member = member[:, (held >= 4) & (held <= 12)]
+        carried = rng.normal(size=member.shape) + rng.normal(size=member.shape[1])
+        scores = lira.leave_one_out(carried, member, lira.online, variance="bayesian")
+        areas.append(metrics.roc(scores, member).auc)
+    assert 0.515 < areas[0] < 0.525 and abs(areas[1] - 0.5) < 0.005

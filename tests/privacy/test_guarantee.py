@@ -288,3 +288,14 @@ def test_arrays_and_repeated_calls():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("sampling_rate", "steps", "least", "most"),
+    [(1e-4, 10_000, 0.003, 0.005), (1e-4, 100_000, 0.04, 0.06), (1e-5, 100_000, 0.5, 0.75)],
+)
+def test_how_far_many_steps_that_tell_nothing_are_rounded_up(sampling_rate, steps, least, most):
+    """What the notes say of T sigma / q = 1e10, 1e11 and 1e12, against the Gaussian limit."""
+    mu = sampling_rate * np.sqrt(steps * np.expm1(1 / 100**2))
+    found = privacy.subsampled_gaussian(100, sampling_rate, steps).advantage()
+    assert least <= found / (2 * stats.norm.cdf(mu / 2) - 1) - 1 <= most
