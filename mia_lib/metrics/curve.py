@@ -93,8 +93,8 @@ class Roc:
         resamples draws whole groups, scores fixed. Both its sides are stretched by
         sqrt(1 + variance between models / variance between examples), to first order, and the lower
         side by `metrics.pooled.skewness`, because a sample without the rare hard examples
-        overstates the attack. Where all or none of fewer than 100 groups of members are found,
-        the other end is the exact limit of so many trials.
+        overstates the attack. Where all or none of the members are found, the other end is at least
+        as far as the exact limit of so many groups of members.
 
         Examples
         --------

@@ -12,13 +12,14 @@ from mia_lib.metrics import one_target, pooled, ranking
 
 BLOCK = 1 << 20  # weights and false positives that the bootstrap holds at a time
 FEW_GROUPS = 30  # on a side: from here on both sides' groups together tell how far it moves
-FEW_MEMBERS = 100  # groups of members: fewer that are all found, or none, show no spread
 NO_MEMBERS = 20  # groups of members: fewer do not resolve a rate
 STEP = 1.2  # between the rates at which it is asked whether the models are enough
 
 
 def tpr_at(curve, fpr, delta, groups, n_groups, rng):
     """ROC(fpr) from a bootstrap of groups, stretched for the models and for what a sample lacks."""
+    if fpr == 1:  # everything is called, which is certain and not an estimate
+        return Estimate(1.0, 1.0, 1.0)
     statistic = weighted_tpr(curve, fpr, groups, n_groups)
     held = max(n_groups, int(1.5 * fpr * curve.n_nonmembers))
     block = max(1, min(intervals.N_RESAMPLES, BLOCK // held))
@@ -28,11 +29,11 @@ def tpr_at(curve, fpr, delta, groups, n_groups, rng):
     spread = spread_at(curve, fpr, groups, n_groups)
     high = min(1.0, value + spread.stretch * max(0.0, high - value))
     members = _n_groups(curve.member_entries, groups)
-    # All or none of so few: resamples show nothing of what others would do.
-    nothing = (delta / 2) ** (1 / members) if members < FEW_MEMBERS else 1.0
+    # Resamples of all, or of none, show nothing of what others would do.
+    nothing = (delta / 2) ** (1 / members)
     if value == 0:
         high = max(high, 1 - nothing)
-    if fpr < 1 and not resolvable(curve, fpr, delta, groups, n_groups):
+    if not resolvable(curve, fpr, delta, groups, n_groups):
         return Estimate(value, 0.0, high)
     count = pooled.rarest(spread, *carried_by(curve, fpr, groups))
     low = value - spread.stretch * pooled.skewness(count, delta) * max(0.0, value - low)

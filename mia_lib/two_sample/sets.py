@@ -10,8 +10,7 @@ from mia_lib import checks
 
 
 def set_threshold(nonmember_score, size, fpr=0.01, *, n_draws=1000, rng=None):
-    """The mean score that a set of non-members exceeds with probability (k + 1) / (n_draws + 1), k
-    being floor(fpr n_draws).
+    """The mean score that a set of non-members exceeds with probability fpr at most.
 
     Parameters
     ----------
@@ -21,7 +20,7 @@ def set_threshold(nonmember_score, size, fpr=0.01, *, n_draws=1000, rng=None):
     size : int
         Records of a set, at most n.
     fpr : float
-        In (0, 1); at least 1 / n_draws, or no draw could exceed the threshold.
+        In (0, 1); at least 1 / (n_draws + 1), the rate at which the largest draw is exceeded.
     n_draws : int
         Sets drawn from the n records, each without replacement, at least 1.
     rng : numpy.random.Generator, optional
@@ -35,13 +34,13 @@ def set_threshold(nonmember_score, size, fpr=0.01, *, n_draws=1000, rng=None):
     Raises
     ------
     ValueError
-        NaN, a size above n, fpr outside (0, 1) or below 1 / n_draws.
+        NaN, a size above n, fpr outside (0, 1) or below 1 / (n_draws + 1).
 
     Notes
     -----
-    HR-MMD App. G.7. The threshold is the (k + 1)-th largest mean of the draws: k of them are above
-    it. The probability is that of one more set drawn alike, and over all n_draws + 1 of them; it is
-    nearly 2 fpr where fpr is 1 / n_draws, and smaller with ties. Sets drawn from n records overlap:
+    HR-MMD App. G.7. The threshold is the k-th largest mean of the draws, where k is the whole part
+    of fpr (n_draws + 1). One more set drawn alike is above it with probability k / (n_draws + 1),
+    over all n_draws + 1 of them, and less often with ties. Sets drawn from n records overlap:
     if size is not far below n their means vary too little, and sets of other records exceed the
     threshold more often. Run in notebooks/two_sample_levels.ipynb.
 
@@ -56,9 +55,10 @@ def set_threshold(nonmember_score, size, fpr=0.01, *, n_draws=1000, rng=None):
     size = checks.integer("size", size, 1, high=len(score))
     n_draws, rng = checks.integer("n_draws", n_draws, 1), checks.generator(rng)
     fpr = checks.number("fpr", fpr, 0, high=1, open_low=True, open_high=True)
-    if fpr * n_draws < 1:
-        checks.fail("fpr", f"{fpr:g}", f"at least 1 / n_draws, {1 / n_draws:g}")
+    k = int(fpr * (n_draws + 1) * (1 + 1e-12))  # a whole number may be rounded downwards
+    if k < 1:
+        checks.fail("fpr", f"{fpr:g}", f"at least 1 / (n_draws + 1), {1 / (n_draws + 1):g}")
     means = np.sort(
         [score[rng.choice(len(score), size, replace=False)].mean() for _ in range(n_draws)]
     )
-    return float(means[n_draws - 1 - int(fpr * n_draws * (1 + 1e-12))])
+    return float(means[n_draws - k])

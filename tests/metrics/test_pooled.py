@@ -166,7 +166,8 @@ def test_nothing_to_go_by():
     scores, member = made(8, 200, 8)
     rng = np.random.default_rng(0)
     tied = roc(np.zeros((8, 200)), member)
-    assert tied.tpr_at(0.01, rng=rng) == (0, 0, 0) and tied.tpr_at(1.0, rng=rng) == (1, 1, 1)
+    value, low, high = tied.tpr_at(0.01, rng=rng)
+    assert value == low == 0 and 0 < high < 0.03 and tied.tpr_at(1.0, rng=rng) == (1, 1, 1)
     perfect = roc(member.astype(float), member)  # no non-member above the threshold
     assert perfect.tpr_at(0.0, rng=rng) == (1, 0, 1)
     carrier = scores.copy()
@@ -395,3 +396,29 @@ def test_a_rate_of_few_groups_leaves_room_at_its_end():
     member[::2, :25] = True
     found = roc(rng.normal(size=member.shape) + 100 * member, member).tpr_at(0.01, rng=rng)
     assert found.value == 1 and np.isclose(found.low, 0.025 ** (1 / 25))
+
+
+def test_a_rate_of_many_groups_has_a_width_where_all_or_none_are_found():
+    """Three hundred examples in eight models: none found is not a rate of 0 for sure."""
+    rng = np.random.default_rng(0)
+    member = rng.permuted(np.repeat([[True], [False]], 4, axis=0).repeat(300, 1), axis=0)
+    nobody = roc(rng.normal(size=member.shape) - 100 * member, member).tpr_at(0.05, rng=rng)
+    assert nobody.value == 0 and np.isclose(nobody.high, 1 - 0.025 ** (1 / 300))
+    everyone = roc(rng.normal(size=member.shape) + 100 * member, member).tpr_at(0.05, rng=rng)
+    assert everyone.value == 1 and np.isclose(everyone.low, 0.025 ** (1 / 300))
+
+
+@pytest.mark.simulation
+def test_a_rate_that_is_rarely_found_is_covered():
+    """Of a thousand examples three stick out in every model: most samples of 300 have one or none,
+    and those with none would be missed by an interval that ends where it begins.
+    """
+    covered, n_draws = 0, 200
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        member = rng.permuted(np.repeat([[True], [False]], 4, axis=0).repeat(300, 1), axis=0)
+        found = rng.random(300) < 0.003
+        scores = rng.normal(size=member.shape) + np.where(found, 100, -100) * member
+        low, high = roc(scores, member).tpr_at(0.05, rng=rng)[1:]
+        covered += low <= 0.003 <= high
+    assert covered >= 0.93 * n_draws
