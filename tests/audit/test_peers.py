@@ -105,4 +105,6 @@ def test_the_counts_of_the_record_add_up():
             assert bool(one["failed"]) if "failed" in one else one["said"] and "accuses" in one
     assert SAID["accuses"] == peers.ACCUSES and SAID["strictly"] == peers.STRICTLY
     assert set(SAID["versions"]) == {*tools, "python"}
-    datetime.date.fromisoformat(SAID["date"])
+    assert list(SAID["dates"]) == tools
+    for day in SAID["dates"].values():
+        datetime.date.fromisoformat(day)

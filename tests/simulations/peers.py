@@ -1,11 +1,12 @@
 """Who accuses falsely, and who misses? The audit and three other tools on the same files.
 
-    python tests/simulations/peers.py [--draws 3]
+    python tests/simulations/peers.py [--draws 3] [--again mia_lib]
 
 draws 30 of the worlds of verdicts.py, writes every draw as a file, hands it to the audit, SACRO-ML,
 ART and PrivacyGuard, and writes notebooks/results/peers--simulation.json after every round of
 draws; what the record holds is kept, and the draws that it lacks are made. Each tool is one process
-in its own environment (tests/bench/bench_audit.py makes them); one runs at a time.
+in its own environment (tests/bench/bench_audit.py makes them); one runs at a time. `--again` asks
+one tool again about the files of all draws that are there, as when its code has changed.
 
 All of this was fixed before anything was run, but for the number of draws: the third round was
 asked for when the first two were known, because time was left.
@@ -240,23 +241,70 @@ def totals(rows, tools):
     return found
 
 
+def ask_again(tool, python, rows):
+    """Put a tool's answers of today about the files of all rows in the place of those it gave."""
+    for number in sorted({row["draw"] for row in rows}):
+        with tempfile.TemporaryDirectory() as folder:
+            names = write(Path(folder), number)
+            version, answers = asked(tool, python, folder)
+        at = {row["world"]: row["tools"] for row in rows if row["draw"] == number}
+        for name, said in zip(names, answers, strict=True):
+            before = at[name].get(tool, {})
+            if before.get("accuses") != said.get("accuses"):
+                print(f"{tool}, draw {number}, {name}: {before.get('said')}, now {said['said']}")
+            at[name][tool] = said
+    return version
+
+
+def save(rows, versions, dates):
+    """Write the record; `dates` has the day on which each tool was asked."""
+    from simulations import verdicts
+
+    tools = rows[0]["tools"]
+    record = {
+        "what": "who accuses falsely and who misses, on the same files",
+        "dates": dates,
+        "versions": versions | {"python": platform.python_version()},
+        "worlds": {"picked": N_WORLDS, "seed": SEED, "of": len(verdicts.WORLDS)},
+        "draws": len(rows) // N_WORLDS,
+        "accuses": ACCUSES,
+        "strictly": STRICTLY,
+        "seconds": {tool: sum(row["tools"][tool]["seconds"] for row in rows) for tool in tools},
+        "totals": totals(rows, tools),
+        "rows": rows,
+    }
+    RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=3)
-    draws = parser.parse_args().draws
+    parser.add_argument("--again", choices=BY)
+    given = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tests"))
     from bench import bench_audit
     from simulations import verdicts
 
-    pythons = {tool: bench_audit.environment(tool) for tool in BY if tool != "mia_lib"}
-    pythons = {"mia_lib": sys.executable} | {tool: p for tool, p in pythons.items() if p}
-    rows, versions = [], {}
+    wanted = [given.again] if given.again else list(BY)
+    pythons = {
+        tool: sys.executable if tool == "mia_lib" else bench_audit.environment(tool)
+        for tool in wanted
+    }
+    pythons = {tool: python for tool, python in pythons.items() if python}
+    rows, versions, dates = [], {}, {}
     if RECORD.exists():
-        rows = json.loads(RECORD.read_text(encoding="utf-8"))["rows"]
-    for number in range(FIRST + len(rows) // N_WORLDS, FIRST + draws):
+        kept = json.loads(RECORD.read_text(encoding="utf-8"))
+        rows, versions, dates = kept["rows"], kept["versions"], kept["dates"]
+    if given.again:
+        versions[given.again] = ask_again(given.again, pythons[given.again], rows)
+        dates[given.again] = datetime.date.today().isoformat()
+        save(rows, versions, dates)
+        return
+    for number in range(FIRST + len(rows) // N_WORLDS, FIRST + given.draws):
         with tempfile.TemporaryDirectory() as folder:
             names = write(Path(folder), number)
             answers = {}
+            dates |= dict.fromkeys(pythons, datetime.date.today().isoformat())
             for tool, python in pythons.items():
                 start = time.monotonic()
                 versions[tool], answers[tool] = asked(tool, python, folder)
@@ -270,21 +318,7 @@ def main():
                     "tools": {tool: said[place] for tool, said in answers.items()},
                 }
             )
-        record = {
-            "what": "who accuses falsely and who misses, on the same files",
-            "date": datetime.date.today().isoformat(),
-            "versions": versions | {"python": platform.python_version()},
-            "worlds": {"picked": N_WORLDS, "seed": SEED, "of": len(verdicts.WORLDS)},
-            "draws": number + 1 - FIRST,
-            "accuses": ACCUSES,
-            "strictly": STRICTLY,
-            "seconds": {
-                tool: sum(row["tools"][tool]["seconds"] for row in rows) for tool in pythons
-            },
-            "totals": totals(rows, pythons),
-            "rows": rows,
-        }
-        RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        save(rows, versions, dates)
 
 
 if __name__ == "__main__":
