@@ -16,6 +16,9 @@ book/claims.yaml is a list of claims. An entry has
 - data, scale: the data sets it is asked on, or "every" one with such a record; a scale, or the
   "largest" of each data set;
 - computed: true where the row is computed without any sampling, so that it needs no interval;
+- cannot_say: data sets where the row cannot tell whether the claim holds, whatever it comes to, each
+  with the reason: a network that learned nothing, a floor above the region, an opponent too weak.
+  There the claim is undecided;
 - region_since: when the region was written down, a day or an instant with its time zone;
   seen_before: whether a record that decides the claim, or a pilot, existed by then.
 """
@@ -42,7 +45,9 @@ LATER = {  # papers that came after the five and print no number that is used he
     "power-law": "Tobaben et al. 2024",
     "domias": "van Breugel et al. 2023",
 }
-UNRESOLVED = ("not resolved", "not resolvable", "too few to be sure", "< floor")  # in a row's note
+# In a row's note: the rate is too low for the records, or the network has nothing to give away.
+UNRESOLVED = ("not resolved", "not resolvable", "too few to be sure", "< floor")
+UNRESOLVED += ("broke the network",)
 _NEEDED = {
     "id": str,
     "paper": str,
@@ -61,6 +66,7 @@ _OPTIONAL = {
     "over": (str, list),
     "needs": list,
     "computed": bool,
+    "cannot_say": dict,
 }
 _NAMES = ("notebook", "what", "minus", "over", "needs", "data", "number")
 
@@ -130,6 +136,7 @@ def evaluate(claims, records=None):
         notebook, data, scale, date, ours (`Estimate`), verdict (of `compare.verdict`, or "not
         measured"), stays (whether the verdict is the same when both sides of the interval are
         doubled). An interval of no width is one only for what is `computed`; else it is left out.
+        Where the row `cannot_say`, the verdict is "undecided" and the reason says why.
 
     Raises
     ------
@@ -158,6 +165,7 @@ def evaluate(claims, records=None):
         found = [
             {key: record[key] for key in ("notebook", "data", "scale", "date")}
             | _judged(ours, claim["region"], claim.get("computed", False))
+            | _left_open(claim, record["data"])
             for record in _asked(claim, records)
             if (ours := measured(claim, record)) is not None
         ]
@@ -275,6 +283,15 @@ def _judged(ours, region, computed):
     return {"ours": ours, "verdict": verdict, "stays": compare.verdict(wide, region) == verdict}
 
 
+def _left_open(claim, name):
+    """What a line has instead where the row of this data set cannot tell."""
+    why = claim.get("cannot_say", {}).get(name)
+    if why is None:
+        return {}
+    reason = f"{claim['reason']}; cannot be told on {name}: {why}"
+    return {"verdict": "undecided", "stays": True, "reason": reason}
+
+
 def _asked(claim, records):
     """The records that a claim names: of each of its notebooks, of its data sets and scale."""
     chosen = [
@@ -317,7 +334,7 @@ def _different(names):
 
 
 def _unresolved(row):
-    """Whether its note says that a rate is too low for the records: `experiment` writes these."""
+    """Whether its note says that nothing follows from it, as `UNRESOLVED` has it."""
     return any(words in (row.get("note") or "") for words in UNRESOLVED)
 
 

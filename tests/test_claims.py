@@ -34,7 +34,17 @@ ASKED_THERE = {
 OF_ONE_SET = {
     f"sm-location-{metric}"
     for metric in ("correctness", "confidence", "entropy", "modified-entropy")
-} | {"mace2-cifar-grows"}
+} | {
+    "mace2-cifar-grows",
+    # the paper prints other numbers, or the other order, for other data sets
+    "lira-both-logit",
+    "lira-both-logit-elsewhere",
+    "lira-out-logit",
+    "lira-out-logit-purchase",
+    "lira-gain-midpoint",
+    "lira-gain-midpoint-purchase",
+    "lira-gain-midpoint-texas",
+}
 
 
 def test_there_are_enough_claims_of_every_paper():
@@ -358,6 +368,25 @@ def test_a_row_that_was_not_made_because_a_rate_is_not_resolved_leaves_the_claim
     assert (line.data, line.verdict) == ("digits", "undecided")
     made["rows"].append(dict(zip(("what", "value", "low", "high"), ("b over c", 1.5, 1.2, 1.8))))
     assert claims.measured(ratio, made) == Estimate(1.5, 1.2, 1.8)
+
+
+def test_what_a_row_cannot_tell_is_undecided_and_says_why():
+    """Whichever side of the region the row lies on; on other data sets nothing changes."""
+    why = {"digits": "the network learned nothing"}
+    records = [record([("a", 5.0, 4.9, 5.1)], data=name) for name in ("digits", "mnist")]
+    for region, elsewhere in (((4, 6), "confirmed"), ((0, 1), "refuted")):
+        asked = claim(region=region, cannot_say=why)
+        found = claims.evaluate([asked], records).set_index("data")
+        assert found.verdict.to_dict() == {"digits": "undecided", "mnist": elsewhere}
+        assert found.reason["digits"].endswith("cannot be told on digits: " + why["digits"])
+        assert "cannot" not in found.reason["mnist"]
+
+
+def test_a_data_set_that_cannot_tell_is_one_that_is_asked():
+    for claim in MEASURED:
+        for name, why in claim.get("cannot_say", {}).items():
+            assert name in asked_of(claim), (claim["id"], name)
+            assert len(why) > 20 and not why.endswith(".")
 
 
 def test_an_interval_of_no_width_is_none_unless_the_row_is_computed():

@@ -24,7 +24,7 @@ def test_every_row_of_the_record_has_its_place(here):
         "n_reference": 60,
         "n_synthetic": 100,
         "n_reconstruction": 4,
-        "n_splits": 1,
+        "n_splits": 2,
         "n_seeds": 1,
         "n_common": 20,
         "subgroup_steps": 1,
