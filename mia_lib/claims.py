@@ -16,9 +16,9 @@ book/claims.yaml is a list of claims. An entry has
 - data, scale: the data sets it is asked on, or "every" one with such a record; a scale, or the
   "largest" of each data set;
 - computed: true where the row is computed without any sampling, so that it needs no interval;
-- cannot_say: data sets where the row cannot tell whether the claim holds, whatever it comes to, each
-  with the reason: a network that learned nothing, a floor above the region, an opponent too weak.
-  There the claim is undecided;
+- cannot_say: data sets where the row cannot tell whether the claim holds, whatever it comes to, and
+  why: a network that learned nothing, a floor above the region, an opponent too weak. There the
+  claim is undecided;
 - region_since: when the region was written down, a day or an instant with its time zone;
   seen_before: whether a record that decides the claim, or a pilot, existed by then.
 """

@@ -153,8 +153,9 @@ def held_out_advantages(signals, member, prior=0.5, *, bins=100, n_splits=20, sc
     Notes
     -----
     As `sign_split_advantage`, so that the halves cancel in the difference of two entries. A record
-    in a cell that the first half left empty is called a member where p > 1/2. Used in
-    notebooks/gan.ipynb.
+    in a cell that the first half left empty is called a member where p > 1/2, and nobody
+    is where that half has no cell: `half_advantages` has cells of equal mass and loses less.
+    Taught in book/mace_replicated.ipynb.
 
     Examples
     --------
