@@ -105,9 +105,21 @@ def test_means_without_variety_teach_less_than_members():
         assert found[f"utility, noisy means at epsilon {budget}"]["high"] < members
 
 
-def test_at_one_per_cent_a_claim_on_lira_is_confirmed_here_and_refuted_there():
-    """replication: with few models and on CIFAR LiRA is not ahead wherever an interval decides."""
+def test_the_order_of_lira_and_sablayrolles_with_few_networks_is_left_open():
+    """On CIFAR-100 LiRA is behind with 32 networks, which says nothing of the paper's 256."""
     asked = [one for one in claims.load() if one["id"].startswith("lira-order-midpoint")]
     found = claims.evaluate(asked)
-    assert len(asked) == 2 and {"confirmed", "refuted"} <= set(found["verdict"])
-    assert set(found.loc[found["verdict"] == "refuted", "data"]) == {"cifar100"}
+    assert len(asked) == 2 and set(found["verdict"]) == {"confirmed", "undecided"}
+    behind = [one.high < 0 for one in found["ours"]]
+    assert set(found.loc[behind, "data"]) == {"cifar100"}
+
+
+def test_a_wrong_guess_of_the_optimizer_costs_what_a_wrong_guess_of_the_rate_does():
+    """With steps of equal length nothing is lost; a tenth of the rate alone loses a third or more."""
+    rows = results.read("lira_ablations--digits--paper")["rows"]
+    start = "ratio of TPR at 1 %, mismatch optimizer: "
+    ratio = {r["what"].removeprefix(start): r for r in rows if r["what"].startswith(start)}
+    for true, guess in (("SGD", "SGD with momentum"), ("SGD with momentum", "SGD")):
+        same = ratio[f"{true} guessed as {guess} over guessed right"]
+        slow = ratio[f"{true} guessed as a tenth of the rate over guessed right"]
+        assert 0.9 < same["low"] < 1 < same["high"] < 1.1 and slow["high"] < 0.75
