@@ -115,7 +115,7 @@ def test_the_order_of_lira_and_sablayrolles_with_few_networks_is_left_open():
 
 
 def test_a_wrong_guess_of_the_optimizer_costs_what_a_wrong_guess_of_the_rate_does():
-    """With steps of equal length nothing is lost; a tenth of the rate alone loses a third or more."""
+    """With steps of equal length nothing is lost; a tenth of the rate loses a third or more."""
     rows = results.read("lira_ablations--digits--paper")["rows"]
     start = "ratio of TPR at 1 %, mismatch optimizer: "
     ratio = {r["what"].removeprefix(start): r for r in rows if r["what"].startswith(start)}
