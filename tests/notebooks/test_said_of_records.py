@@ -2,6 +2,8 @@
 each sentence here once said more than its record, or another thing.
 """
 
+import re
+
 import pytest
 
 from mia_lib import claims, results
@@ -123,3 +125,38 @@ def test_a_wrong_guess_of_the_optimizer_costs_what_a_wrong_guess_of_the_rate_doe
         same = ratio[f"{true} guessed as {guess} over guessed right"]
         slow = ratio[f"{true} guessed as a tenth of the rate over guessed right"]
         assert 0.9 < same["low"] < 1 < same["high"] < 1.1 and slow["high"] < 0.75
+
+
+def test_held_out_two_numbers_of_the_gans_of_the_digits_hardly_lead():
+    """mace_replicated: of five intervals one lies below 0, and one above by a thousandth; in sample
+    they lead as far with permuted membership.
+    """
+    rows = results.read("gan--digits--seeds")["rows"]
+    pattern = r"(hybrid minus score|all scores minus largest), \S+, 10 bins an axis, held out"
+    held = [row for row in rows if re.fullmatch(pattern, row["what"])]
+    assert len(held) == 5 and sum(row["high"] < 0 for row in held) == 1
+    assert [0 < row["low"] < 0.002 for row in held if row["low"] > 0] == [True]
+    chance = "hybrid minus score, JS-GAN, 100 bins an axis, in sample, permuted membership"
+    assert next(row["value"] for row in rows if row["what"] == chance) > 0.5
+
+
+def test_a_trace_s_top_is_found_by_the_spread_that_judges():
+    """without_shadows: with one spread for all the interval reaches beyond the region, with one for
+    each record it ends below it.
+    """
+    rows = {r["what"]: r for r in results.read("without_shadows--all--paper")["rows"]}
+    top = "found by LiRA of the top 1 %, loss trace, digits"
+    assert rows[top]["high"] < 0.87 and rows[f"{top}, one spread for all"]["high"] > 0.97
+    lead = "found by LiRA of the top 1 %, loss trace minus final loss, digits"
+    assert rows[lead]["low"] < 0 < rows[f"{lead}, one spread for all"]["low"]
+
+
+def test_penalised_networks_that_are_whole_are_found_and_broken_ones_decide_nothing():
+    """hr_mmd on Location30: all sets under L1 by the loss; two other defences broke theirs."""
+    rows = {r["what"]: r for r in results.read("hr_mmd--location30--paper")["rows"]}
+    what = "power under {}, loss, learned (L-MMD), n = 400"
+    assert rows[what.format("l1")]["value"] == 1 and "broke" not in rows[what.format("l1")]["note"]
+    for name in ("early stopping", "dp-sgd"):
+        assert rows[what.format(name)]["note"].endswith(": the defence broke the network")
+        lost = rows["test accuracy, none"]["value"] - rows[f"test accuracy, {name}"]["value"]
+        assert lost > 0.1
