@@ -42,9 +42,7 @@ def tpr_ratio(scores, baseline, member, fpr, *, delta=0.05, rng=None):
     `metrics.Roc.tpr_at`: by what models add to the variance of the logarithm of the ratio, and by
     the skewness of the fewer independent false positives; of one target, or where either finds
     nobody, by nothing. Where resampling finds nobody for one of the two throughout, the end that it
-    leaves out comes from the limits of both rates at delta / 2; where that of the baseline is 0
-    too, from what none of so many examples allows. An attack that finds nobody in any of several
-    targets has [0, 0], which is no confidence statement. Taught in book/lira.ipynb.
+    leaves out comes from the limits of both rates at delta / 2. Taught in book/lira.ipynb.
 
     Examples
     --------
@@ -87,9 +85,7 @@ def tpr_ratio(scores, baseline, member, fpr, *, delta=0.05, rng=None):
     if np.isinf(low) or high == 0:
         # one of the two finds nobody, which resampling cannot vary: the ends come from both rates
         ours, theirs = (curve.tpr_at(fpr, delta / 2, rng=rng) for curve in curves)
-        found = int(member.reshape(-1, n).any(axis=0).sum())  # examples that could have been
-        nobody = 1 - (delta / 2) ** (1 / found)
-        low = min(low, ours.low / (theirs.high or nobody))
+        low = min(low, ours.low / theirs.high)
         high = max(high, ours.high / theirs.low if theirs.low else np.inf)
     return intervals.Estimate(value, low, high)
 

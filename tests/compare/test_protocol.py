@@ -252,18 +252,19 @@ class TestBadInput:
         assert compare.tpr_ratio(good, -good, member, 0.1) == (np.inf, 0, np.inf)
 
     def test_a_ratio_to_what_ties_keep_from_finding_anybody(self):
-        """With one level for all, no threshold accuses few: the baseline's limits are both 0. The
-        lower end then comes from what none of the 1,000 members allows.
+        """With one level for all, no threshold accuses few. The lower end then comes from what none
+        of the 1,000 members allows.
         """
         member = np.arange(8000).reshape(4, 2000) % 2 == 0  # every second example in all targets
         tied = np.zeros(member.shape)
         good = np.random.default_rng(30).normal(size=member.shape) + 2 * member
         rng = np.random.default_rng(31)
         ratio = compare.tpr_ratio(good, tied, member, 0.1, rng=rng)
-        assert metrics.roc(tied, member).tpr_at(0.1, rng=rng) == (0, 0, 0)
+        found = metrics.roc(tied, member).tpr_at(0.1, rng=rng)
+        assert found == (0, 0, pytest.approx(1 - 0.025 ** (1 / 1000)))
         least = metrics.roc(good, member).tpr_at(0.1, 0.025, rng=rng).low
         assert ratio.value == ratio.high == np.inf
-        assert ratio.low == pytest.approx(least / (1 - 0.025 ** (1 / 1000)), rel=0.05)
+        assert ratio.low == pytest.approx(least / (1 - 0.0125 ** (1 / 1000)), rel=0.05)
 
     def test_a_ratio_to_a_rate_that_is_resolved_at_one_level_alone(self):
         rng = np.random.default_rng(0)
