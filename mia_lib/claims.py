@@ -135,8 +135,8 @@ def evaluate(claims, records=None):
         paper, claim, place, printed (what the paper prints, or None), region (two floats), reason,
         notebook, data, scale, date, ours (`Estimate`), verdict (of `compare.verdict`, or "not
         measured"), stays (whether the verdict is the same when both sides of the interval are
-        doubled). An interval of no width is one only for what is `computed`; else it is left out.
-        Where the row `cannot_say`, the verdict is "undecided" and the reason says why.
+        doubled), left_open (why the row `cannot_say`, which makes the verdict "undecided"; else
+        empty). An interval of no width is one only for what is `computed`; else it is left out.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def evaluate(claims, records=None):
             if (ours := measured(claim, record)) is not None
         ]
         nothing = Estimate(np.nan, np.nan, np.nan)
-        missing = {"ours": nothing, "verdict": NOT_MEASURED, "stays": False}
+        missing = {"ours": nothing, "verdict": NOT_MEASURED, "stays": False, "left_open": ""}
         missing |= {"notebook": "".join(_listed(claim.get("notebook", []))[:1])}
         missing |= dict.fromkeys(("data", "scale", "date"), "")
         for line in found or [missing]:
@@ -284,12 +284,9 @@ def _judged(ours, region, computed):
 
 
 def _left_open(claim, name):
-    """What a line has instead where the row of this data set cannot tell."""
-    why = claim.get("cannot_say", {}).get(name)
-    if why is None:
-        return {}
-    reason = f"{claim['reason']}; cannot be told on {name}: {why}"
-    return {"verdict": "undecided", "stays": True, "reason": reason}
+    """Why the row of this data set cannot tell, and what a line then has instead."""
+    why = claim.get("cannot_say", {}).get(name, "")
+    return {"left_open": why} | ({"verdict": "undecided", "stays": True} if why else {})
 
 
 def _asked(claim, records):
@@ -379,6 +376,9 @@ def _check(name, claim):
         checks.fail(name, "minus and over", "one of them")
     if claim.get("computed") and ("minus" in claim or "over" in claim):
         checks.fail(name, "computed with minus or over", "what is computed alone")
+    for data, why in claim.get("cannot_say", {}).items():
+        if not (isinstance(why, str) and why.strip()):
+            checks.fail(f"{name}.cannot_say[{data}]", repr(why), "a reason in words")
     if claim.get("scale", "largest") not in (*SCALES, "largest"):
         checks.fail(f"{name}.scale", repr(claim["scale"]), f"largest, {', '.join(SCALES)}")
     if isinstance(claim.get("data"), str) and claim["data"] != "every":

@@ -296,6 +296,8 @@ def main():
         kept = json.loads(RECORD.read_text(encoding="utf-8"))
         rows, versions, dates = kept["rows"], kept["versions"], kept["dates"]
     if given.again:
+        if given.again not in pythons or not rows:
+            raise SystemExit(f"--again {given.again}: needs its environment and {RECORD.name}")
         versions[given.again] = ask_again(given.again, pythons[given.again], rows)
         dates[given.again] = datetime.date.today().isoformat()
         save(rows, versions, dates)
